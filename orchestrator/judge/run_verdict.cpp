@@ -25,7 +25,7 @@ namespace assay::judge {
 namespace {
 
 /// Attempts of extra tests by the id of the test; ordered, so that the first error is the same everywhere.
-using ExtraAttempts = std::map<std::string_view, std::vector<const Attempt*>>;
+using ExtraAttempts = std::map<std::string, std::vector<Attempt>>;
 
 std::expected<ExtraAttempts, InputError> extra_attempts(const plan::Plan& plan, const Journal& journal) {
   std::set<std::string_view> steps;
@@ -33,7 +33,7 @@ std::expected<ExtraAttempts, InputError> extra_attempts(const plan::Plan& plan, 
   ExtraAttempts extra;
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra())
-      extra[attempt.step].push_back(&attempt);
+      extra[attempt.step].push_back(attempt);
     else if (!steps.contains(attempt.step))
       return std::unexpected(InputError{
           "journal.jsonl", fmt::format("has an attempt of '{}', which is no step of the plan", attempt.step), ""});
@@ -46,7 +46,7 @@ void replay(Searches& searches, const Journal& journal, const ExtraAttempts& ext
   const auto part_of = [&](const ExtraTest& test) {
     Journal part;
     if (const auto made = extra.find(test.step.id); made != extra.end()) {
-      for (const Attempt* attempt : made->second) part.attempts.push_back(*attempt);
+      for (const auto& attempt : made->second) part.attempts.push_back(attempt);
     }
     for (const auto& node : test.step.nodes) {
       if (const auto facts = journal.node_facts.find(node); facts != journal.node_facts.end())
@@ -69,8 +69,8 @@ void replay(Searches& searches, const Journal& journal, const ExtraAttempts& ext
 std::optional<InputError> check_asked(const Searches& searches, const ExtraAttempts& extra) {
   for (const auto& [step, attempts] : extra) {
     const auto ended =
-        std::ranges::count_if(attempts, [](const Attempt* one) { return one->outcome != AttemptOutcome::interrupted; });
-    const bool asked = std::ranges::all_of(attempts, [&](const Attempt* one) { return searches.has_asked(*one); });
+        std::ranges::count_if(attempts, [](const Attempt& one) { return one.outcome != AttemptOutcome::interrupted; });
+    const bool asked = std::ranges::all_of(attempts, [&](const Attempt& one) { return searches.has_asked(one); });
     if (asked && ended <= 1) continue;
     return InputError{
         "journal.jsonl",

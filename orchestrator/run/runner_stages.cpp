@@ -31,7 +31,7 @@ void Runner::show_kept() {
     int made = 0;
     std::vector<double> took_s;
   };
-  std::map<std::string_view, Ended> ended;
+  std::map<std::string, Ended> ended;
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra() || attempt.outcome == AttemptOutcome::interrupted) continue;
     Ended& mine = ended[attempt.step];

@@ -60,7 +60,7 @@ std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const ju
   std::map<std::string, Attempts> by_node;
   auto figures = figures_by_step(results);
   for (const auto& step : run.plan.steps) {
-    const auto made = run.journal.of(step.id);
+    const auto made = run.journal.attempts.of(step.id);
     const auto left_out = run.journal.left_out.find(step.id);
     const auto& [measured, reason] = figures[step.id];
     const bool measures = !serves_only(step, checks);
@@ -68,13 +68,13 @@ std::map<std::string, Attempts> attempts_by_node(const judge::Run& run, const ju
       Attempts& one = by_node[node];
       ++one.planned;
       if (left_out != run.journal.left_out.end()) one.trouble = left_out->second;
-      for (const auto* attempt : made) {
-        if (attempt->outcome == AttemptOutcome::exited) {
+      for (const auto& attempt : made) {
+        if (attempt.outcome == AttemptOutcome::exited) {
           ++one.ended;
           one.measured = one.measured || (measures && measured);
           if (measures && !measured) one.trouble = reason;
         } else {
-          one.trouble = fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
+          one.trouble = fmt::format("{}: {}", step.probe, word_of(attempt.outcome));
         }
       }
     }
@@ -171,10 +171,10 @@ PairVisit pair_visit_of(const NightPair& pair, const judge::Run& run, const judg
   for (const auto& step : run.plan.steps) {
     if (step.nodes.size() != 2) continue;
     const auto& [measured, reason] = figures[step.id];
-    for (const auto* attempt : run.journal.of(step.id)) {
-      const bool ended = attempt->outcome == AttemptOutcome::exited;
+    for (const auto& attempt : run.journal.attempts.of(step.id)) {
+      const bool ended = attempt.outcome == AttemptOutcome::exited;
       if (ended && measured) return {.pair = pair, .state = VisitState::measured};
-      trouble = ended ? reason : fmt::format("{}: {}", step.probe, word_of(attempt->outcome));
+      trouble = ended ? reason : fmt::format("{}: {}", step.probe, word_of(attempt.outcome));
     }
   }
   return {.pair = pair, .state = VisitState::not_measured, .reason = trouble};

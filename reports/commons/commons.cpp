@@ -189,8 +189,7 @@ class Reading {
  private:
   /// Of the first attempt of a step that completed.
   std::expected<Record, InputError> record_of(const plan::Step& step) const {
-    for (const auto& attempt : run_.journal.attempts) {
-      if (attempt.step != step.id || attempt.is_extra()) continue;
+    for (const auto& attempt : run_.journal.attempts.of(step.id)) {
       auto record = judge::record_of(run_.plan, step, attempt, evidence_);
       if (record && record->end.status == Status::complete) return record;
     }

@@ -23,7 +23,7 @@ InputError differs(const std::string& where, const std::string& what) {
 
 EvidencePaths::EvidencePaths(const judge::Journal& journal) {
   for (const char* name : {"plan.json", "journal.jsonl", "verdict.json", kReportFile}) paths_[name] = true;
-  for (const judge::EvidenceFile* file : journal.files()) paths_[file->path] = true;
+  journal.each_file([&](const judge::EvidenceFile& file) { paths_[file.path] = true; });
 }
 
 std::optional<InputError> check_contents_closed(const evidence::Manifest& manifest, const judge::Journal& journal) {

@@ -92,7 +92,7 @@ using Results = std::vector<const judge::Result*>;
 void write_step(Stream& stream, const dossier::OpenedRun& run, const std::string& id, const Results& results) {
   const std::string name = id.empty() ? "not planned" : id;
   stream.step(name, {{"testStepStart", {{"name", name}}}});
-  for (const auto* attempt : run.content.run.journal.of(id)) stream.at(attempt->end);
+  for (const auto& attempt : run.content.run.journal.attempts.of(id)) stream.at(attempt.end);
   bool measured = false, broken = false;
   std::map<std::string, bool> listed;
   for (const auto* result : results) {

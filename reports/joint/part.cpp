@@ -121,8 +121,8 @@ std::optional<InputError> check_identities(const std::vector<Part>& parts) {
     const judge::Machines machines(part.run.journal);
     for (const auto& step : part.run.plan.steps) {
       if (step.nodes.size() != 1) continue;
-      const auto found =
-          judge::collect(part.run.plan, step, part.run.journal.of(step.id), part.run.journal, machines, part.evidence);
+      const auto found = judge::collect(part.run.plan, step, part.run.journal.attempts.of(step.id), part.run.journal,
+                                        machines, part.evidence);
       auto named = step;
       named.nodes.front() = place_of(part, step.nodes.front());
       identities.look(named, found);
@@ -189,13 +189,14 @@ void add_journal(Whole& whole, const Part& part, const std::set<std::string>& st
   for (const auto& [step, why] : journal.more_attempts) whole.journal.more_attempts[renamed(part, step)] = why;
   for (const auto& attempt : journal.attempts) {
     if (attempt.is_extra() || !steps.contains(attempt.step)) continue;
-    auto& own = whole.journal.attempts.emplace_back(attempt);
+    judge::Attempt own = attempt;
     own.step = renamed(part, attempt.step);
     for (auto& file : own.evidence) {
       const judge::EvidenceFile original = file;
       file.path = moved(part, file.path, attempt.step);
       whole.files[file.path] = {.reader = &part.evidence, .file = original};
     }
+    whole.journal.attempts.push_back(own);
   }
 }
 

@@ -263,11 +263,11 @@ std::string evidence_section(const ReportContent& content) {
                                    figures::row({"journal.jsonl", "", figures::digest_html(content.journal_sha256)}),
                                    figures::row({"verdict.json", "", figures::digest_html(content.verdict_sha256)})};
   std::size_t files = 0;
-  for (const judge::EvidenceFile* file : content.run.journal.files()) {
+  content.run.journal.each_file([&](const judge::EvidenceFile& file) {
     if (++files <= kMostListed)
       rows.push_back(figures::row(
-          {figures::escape(file->path), fmt::format("{}", file->bytes), figures::digest_html(file->sha256)}, "detail"));
-  }
+          {figures::escape(file.path), fmt::format("{}", file.bytes), figures::digest_html(file.sha256)}, "detail"));
+  });
   std::string html = heading(11) + "<p>Paths are relative to <code>evidence/</code> in the dossier.</p>\n";
   if (files > kMostListed) {
     html += fmt::format("<p>The first {} of {} files; MANIFEST.sha256 lists all.</p>\n", kMostListed, files);

@@ -113,13 +113,12 @@ using ByName = std::map<std::string, std::map<std::string, std::string>>;
 
 /// The records of the companions of a step, of each attempt and rank that has one.
 std::vector<Record> companions_of(const plan::Plan& plan, const plan::Step& step,
-                                  const std::vector<const judge::Attempt*>& attempts,
-                                  const judge::EvidenceReader& evidence) {
+                                  const std::vector<judge::Attempt>& attempts, const judge::EvidenceReader& evidence) {
   std::vector<Record> records;
-  for (const judge::Attempt* attempt : attempts) {
+  for (const auto& attempt : attempts) {
     for (const auto& name : step.companions) {
       for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-        auto record = judge::record_of(plan, step, *attempt, evidence, static_cast<int>(rank), name);
+        auto record = judge::record_of(plan, step, attempt, evidence, static_cast<int>(rank), name);
         if (record) records.push_back(std::move(*record));
       }
     }
@@ -179,8 +178,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   const judge::EvidenceReader evidence =
       plan.simulation ? simulate::simulated_evidence(plan, content.run.journal, given.records()) : given;
   const judge::Machines machines(content.run.journal);
-  std::map<std::string_view, std::vector<const judge::Attempt*>> attempts_of;
-  for (const auto& attempt : content.run.journal.attempts) attempts_of[attempt.step].push_back(&attempt);
+  const judge::AttemptsByStep attempts_by_step(content.run.journal.attempts);
   const auto drawn = drawn_by_sample(content.verdict);
   std::size_t printed = 0;
   ByName settings;
@@ -193,7 +191,7 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
     content.attested = judge::gpu_answers(content.run, evidence);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
   for (const auto& step : plan.steps) {
-    const auto& attempts = attempts_of[step.id];
+    const auto attempts = attempts_by_step.of(step.id);
     auto collected = judge::collect(plan, step, attempts, content.run.journal, machines, evidence);
     const bool metered = std::ranges::any_of(
         step.requirements, [&](const std::string& id) { return !content.requirement(id).during.empty(); });

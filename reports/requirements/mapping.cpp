@@ -166,7 +166,7 @@ std::vector<const judge::EvidenceFile*> Mapping::records(const judge::Result& ce
   std::vector<const judge::EvidenceFile*> all;
   for (const auto& path : cell.evidence) {
     const auto found = files.find(path);
-    if (found != files.end() && path.starts_with("records/")) all.push_back(found->second);
+    if (found != files.end() && path.starts_with("records/")) all.push_back(&found->second);
   }
   return all;
 }
@@ -207,7 +207,7 @@ std::string state_words(const Found& found) {
 
 Mapping map(const Catalogue& catalogue, const dossier::OpenedRun& run) {
   Mapping mapping{.catalogue = &catalogue, .run = &run, .no_test = no_test(run), .counts = {}, .notes = notes_of(run)};
-  for (const auto* file : run.content.run.journal.files()) mapping.files.emplace(file->path, file);
+  run.content.run.journal.each_file([&](const judge::EvidenceFile& file) { mapping.files.emplace(file.path, file); });
   for (const auto& word : words_of(State{})) mapping.counts[std::string(word.text)] = 0;
   auto cells = all_cells(run);
   RowJudge rows(run.content.run.plan, cells);

@@ -58,7 +58,7 @@ struct Mapping {
   std::map<std::string, Answering, std::less<>> answering;  ///< of all rows, by id
   std::map<std::string, std::size_t> counts;                ///< by word of a state, all there
   std::vector<std::string> notes;                           ///< of the whole run, bounded
-  std::map<std::string_view, const judge::EvidenceFile*> files;
+  std::map<std::string, judge::EvidenceFile> files;         ///< by path
 
   /// The records that `cell` was judged by, with their digests.
   [[nodiscard]] std::vector<const judge::EvidenceFile*> records(const judge::Result& cell) const;

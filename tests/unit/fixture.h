@@ -216,7 +216,7 @@ struct MemoryRun {
   void attempt(std::size_t index, const std::string& outcome, const std::string& bytes,
                const std::string& reason = "") {
     const plan::Step& step = plan.steps.at(index);
-    const int number = static_cast<int>(journal.of(step.id).size()) + 1;
+    const int number = static_cast<int>(journal.attempts.of(step.id).size()) + 1;
     judge::Attempt ended{.step = step.id,
                          .number = number,
                          .node = step.nodes.front(),
@@ -236,10 +236,11 @@ struct MemoryRun {
 
   /// The record of another rank of the last attempt.
   void add_rank(int rank, const std::string& bytes) {
-    judge::Attempt& last = journal.attempts.back();
-    const std::string path = judge::record_path(last.step, last.number, rank);
-    files[path] = bytes;
-    last.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
+    journal.attempts.change_last([&](judge::Attempt& last) {
+      const std::string path = judge::record_path(last.step, last.number, rank);
+      files[path] = bytes;
+      last.evidence.push_back({.path = path, .sha256 = files::sha256(bytes), .bytes = bytes.size()});
+    });
   }
 
   [[nodiscard]] judge::EvidenceReader reader() const {

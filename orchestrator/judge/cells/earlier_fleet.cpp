@@ -24,13 +24,12 @@ plan::EarlierFleet fleet_of_run(const Run& run, const EvidenceReader& evidence, 
   if (run.plan.quick || run.plan.simulation || run.journal.simulated || run.plan.site.name != plan.site.name ||
       to_json(run.plan.profile) != to_json(plan.profile))
     return {};
-  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts;
-  for (const auto& attempt : run.journal.attempts) attempts[attempt.step].push_back(&attempt);
+  const AttemptsByStep attempts(run.journal.attempts);
   const Machines machines(run.journal);
   Demands demands(run.plan.site);
   References references(run.plan, demands, [&](const plan::Step& step) {
     demands.forget();
-    return collect(run.plan, step, attempts[step.id], run.journal, machines, evidence);
+    return collect(run.plan, step, attempts.of(step.id), run.journal, machines, evidence);
   });
   references.take();
   plan::EarlierFleet fleet{.run_id = run.journal.run_id,

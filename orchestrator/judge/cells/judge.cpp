@@ -69,8 +69,8 @@ class Judge {
 
   /// Results of these cells of one step, without the fleet; of one attempt of it, or of those from one on.
   Results results_of(const plan::Step& step, const std::vector<plan::Cell>& cells) {
-    const auto& attempts = given_.attempts_of(step);
-    const StepEvidence found = evidence_of(step, attempts.empty() ? 1 : attempts.front()->number);
+    const auto attempts = given_.attempts_of(step);
+    const StepEvidence found = evidence_of(step, attempts.empty() ? 1 : attempts.front().number);
     CellResults all;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       for (auto& cell : judge_cell(cells[i], given_.requirement(cells[i].requirement), step, found))

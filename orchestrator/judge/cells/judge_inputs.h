@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "orchestrator/judge/cells/subject_count.h"
@@ -24,11 +23,9 @@ class JudgeInputs {
         evidence(of_evidence),
         up_to(last),
         machines(journal),
-        recurrence(recurrence_probability(figures_of(plan))) {
+        recurrence(recurrence_probability(figures_of(plan))),
+        attempts_(journal.attempts) {
     for (const auto& one : plan.profile.requirements) requirements_[one.id] = &one;
-    for (const auto& attempt : journal.attempts) {
-      if (up_to == plan::Stage::second || !attempt.second_stage) attempts_[attempt.step].push_back(&attempt);
-    }
   }
 
   const plan::Plan& plan;
@@ -41,15 +38,15 @@ class JudgeInputs {
   /// The requirement of this id, which must be the plan's.
   [[nodiscard]] const plan::Requirement& requirement(std::string_view id) const { return *requirements_.at(id); }
   /// The attempts of `step`, in their order.
-  [[nodiscard]] const std::vector<const Attempt*>& attempts_of(const plan::Step& step) const {
-    static const std::vector<const Attempt*> kNone;
-    const auto found = attempts_.find(step.id);
-    return found == attempts_.end() ? kNone : found->second;
+  [[nodiscard]] std::vector<Attempt> attempts_of(const plan::Step& step) const {
+    auto found = attempts_.of(step.id);
+    if (up_to == plan::Stage::first) std::erase_if(found, [](const Attempt& one) { return one.second_stage; });
+    return found;
   }
 
  private:
-  std::map<std::string_view, const plan::Requirement*> requirements_;           ///< by id
-  std::unordered_map<std::string_view, std::vector<const Attempt*>> attempts_;  ///< by step
+  std::map<std::string_view, const plan::Requirement*> requirements_;  ///< by id
+  AttemptsByStep attempts_;
 };
 
 }  // namespace assay::judge

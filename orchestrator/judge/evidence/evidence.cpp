@@ -350,36 +350,35 @@ bool is_judged(const Measurement& measured, const plan::Requirement& requirement
   return kind && (kind == requirement.scope || (is_together(*kind) && is_together(requirement.scope)));
 }
 
-void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<Attempt>& attempts,
                 const EvidenceReader& evidence) {
-  for (const Attempt* attempt : attempts) {
-    if (attempt->outcome != AttemptOutcome::exited) continue;
+  for (const Attempt& attempt : attempts) {
+    if (attempt.outcome != AttemptOutcome::exited) continue;
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
       const auto file = std::ranges::find(
-          attempt->evidence, record_path(step.id, attempt->number, static_cast<int>(rank)), &EvidenceFile::path);
-      if (file != attempt->evidence.end() && !evidence.records().has(*file))
+          attempt.evidence, record_path(step.id, attempt.number, static_cast<int>(rank)), &EvidenceFile::path);
+      if (file != attempt.evidence.end() && !evidence.records().has(*file))
         (void)evidence.record(*file, plan.probes.at(step.probe).description, "");  // refused again when it is collected
     }
   }
 }
 
-StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<Attempt>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence, int first) {
   const StepContext context{.plan = plan, .step = step, .journal = journal, .machines = machines, .evidence = evidence};
   StepEvidence found;
   found.reason = reason_not_started(journal, step);
   std::vector<std::string> paths;
   int number = first - 1;
-  for (const Attempt* attempt : attempts) {
-    if (attempt->number != ++number) {
+  for (const Attempt& attempt : attempts) {
+    if (attempt.number != ++number) {
       found.broken = true;
       found.absence = Outcome::error;
-      found.reason =
-          fmt::format("The journal has attempt {} of {} where {} was due.", attempt->number, step.id, number);
+      found.reason = fmt::format("The journal has attempt {} of {} where {} was due.", attempt.number, step.id, number);
       break;
     }
-    for (const auto& file : attempt->evidence) paths.push_back(file.path);
-    take(found, context, *attempt);
+    for (const auto& file : attempt.evidence) paths.push_back(file.path);
+    take(found, context, attempt);
   }
   found.paths = std::move(paths);
   return found;

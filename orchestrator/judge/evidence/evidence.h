@@ -95,13 +95,13 @@ struct StepEvidence {
 };
 
 /// Reads the records of `step` in `attempts` that `evidence` does not keep yet, so that collect() finds them there.
-void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+void read_ahead(const plan::Plan& plan, const plan::Step& step, const std::vector<Attempt>& attempts,
                 const EvidenceReader& evidence);
 
 /// Collects the evidence of `step` from its `attempts`. Hostile records are refused here: of another probe, step,
 /// revision, rank or host than was asked for, made up in a measured run, or measured in a made up one. The attempts
 /// must be numbered from `first` without a gap.
-StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<const Attempt*>& attempts,
+StepEvidence collect(const plan::Plan& plan, const plan::Step& step, const std::vector<Attempt>& attempts,
                      const Journal& journal, const Machines& machines, const EvidenceReader& evidence, int first = 1);
 
 }  // namespace assay::judge

@@ -87,18 +87,19 @@ GpuAnswer answer_of(const std::string& report_hex, const std::string& chain_hex,
 /// The GPUs of NVIDIA that records of `node` alone name, so that none of which a figure is judged is left out.
 std::set<std::string> named_gpus(const Run& run, const EvidenceReader& evidence, const std::string& node) {
   std::set<std::string> named;
-  for (const auto& attempt : run.journal.attempts) {
-    const plan::Step* const step = run.plan.step(attempt.step);
-    if (step == nullptr || attempt.is_extra() || step->nodes != std::vector{node}) continue;
-    const auto record = record_of(run.plan, *step, attempt, evidence);
-    if (!record) continue;  // one that cannot be read names none
-    const auto add = [&](const Subject& subject) {
-      // NVML lists one whose UUID cannot be read by its index. An address may be of a console.
-      if (subject.kind == "gpu" && (subject.id.starts_with("GPU-") || subject.id.starts_with("index-")))
-        named.insert(subject.id);
-    };
-    for (const auto& condition : record->conditions) add(condition.subject);
-    for (const auto& measured : record->measurements) add(measured.subject);
+  for (const auto& step : run.plan.steps) {
+    if (step.nodes != std::vector{node}) continue;
+    for (const auto& attempt : run.journal.attempts.of(step.id)) {
+      const auto record = record_of(run.plan, step, attempt, evidence);
+      if (!record) continue;  // one that cannot be read names none
+      const auto add = [&](const Subject& subject) {
+        // NVML lists one whose UUID cannot be read by its index. An address may be of a console.
+        if (subject.kind == "gpu" && (subject.id.starts_with("GPU-") || subject.id.starts_with("index-")))
+          named.insert(subject.id);
+      };
+      for (const auto& condition : record->conditions) add(condition.subject);
+      for (const auto& measured : record->measurements) add(measured.subject);
+    }
   }
   return named;
 }

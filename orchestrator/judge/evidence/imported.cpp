@@ -56,7 +56,7 @@ bool begins_imported(const fs::path& path) {
 
 std::set<std::string> vouched_for(const Journal& journal) {
   std::set<std::string> paths;
-  for (const EvidenceFile* file : journal.files()) paths.insert(file->path);
+  journal.each_file([&](const EvidenceFile& file) { paths.insert(file.path); });
   return paths;
 }
 

@@ -71,11 +71,10 @@ class Account {
       for (const std::string step : line.at("steps")) journal_.left_out[step] = line.at("reason");
     } else if (kind == "run_interrupt") {
       journal_.interrupted = true;
-      for (const auto& [step, index] : open_)
-        journal_.attempts[index].reason = "the run was interrupted by a signal, such as Ctrl-C, while it ran";
+      each_open([](Attempt& one) { one.reason = "the run was interrupted by a signal, such as Ctrl-C, while it ran"; });
     } else if (kind == "clock_jump") {
       journal_.clock_jumps.push_back({.time = time, .by_s = line.at("by_s")});
-      for (const auto& [step, index] : open_) journal_.attempts[index].jumped_s += journal_.clock_jumps.back().by_s;
+      each_open([&](Attempt& one) { one.jumped_s += journal_.clock_jumps.back().by_s; });
     } else if (kind == "run_end") {
       if (!open_.empty() || !watched_.empty()) refuse("the run ends while an attempt runs or the meters are read");
       journal_.finished = true;
@@ -86,6 +85,12 @@ class Account {
   }
 
  private:
+  /// Changes the attempts that run.
+  template <class Act>
+  void each_open(const Act& act) {
+    for (const auto& [step, index] : open_) journal_.attempts.change(index, act);
+  }
+
   /// An agent's facts of its node. Another boot than before means that the machine went down in between.
   void node_up(const json& line, const std::string& time) {
     const std::string node = line.at("node");
@@ -122,13 +127,12 @@ class Account {
     if (number != ++attempts_[step])
       refuse(fmt::format("attempt {} of {} begins where {} is due", number, step, attempts_[step]));
     open_[step] = journal_.attempts.size();
-    journal_.attempts.push_back({.step = step,
-                                 .number = number,
-                                 .node = line.at("node"),
-                                 .outcome = AttemptOutcome::interrupted,
-                                 .reason = "assay was killed while it ran",
-                                 .begin = time});
-    Attempt& attempt = journal_.attempts.back();
+    Attempt attempt{.step = step,
+                    .number = number,
+                    .node = line.at("node"),
+                    .outcome = AttemptOutcome::interrupted,
+                    .reason = "assay was killed while it ran",
+                    .begin = time};
     if (const auto asked = line.find("asked"); asked != line.end()) {
       const std::string secret_sha256 = *asked;
       if (!secret_sha256.empty() && !files::is_sha256(secret_sha256)) refuse("'asked' of " + step + " is no SHA-256");
@@ -147,19 +151,21 @@ class Account {
       refuse(attempt.is_extra() ? "a test of a search begins before the searches do"
                                 : "a step begins after the searches did");
     }
+    journal_.attempts.push_back(attempt);
   }
 
   void end(const json& line, const std::string& time) {
     const auto running = open_.find(line.at("step").get<std::string>());
     if (running == open_.end() || journal_.attempts[running->second].number != line.at("attempt"))
       refuse("an attempt ends that never began");
-    Attempt& attempt = journal_.attempts[running->second];
-    attempt.outcome = line.at("outcome");
-    if (attempt.outcome == AttemptOutcome::interrupted)
-      refuse("an attempt ends as interrupted, which is never written");
-    attempt.reason = line.at("reason");
-    attempt.end = time;
-    attempt.evidence = files_of(line);
+    journal_.attempts.change(running->second, [&](Attempt& attempt) {
+      attempt.outcome = line.at("outcome");
+      if (attempt.outcome == AttemptOutcome::interrupted)
+        refuse("an attempt ends as interrupted, which is never written");
+      attempt.reason = line.at("reason");
+      attempt.end = time;
+      attempt.evidence = files_of(line);
+    });
     open_.erase(running);
   }
 
@@ -209,25 +215,6 @@ class Account {
 
 }  // namespace
 
-std::vector<const Attempt*> Journal::of(std::string_view step) const {
-  std::vector<const Attempt*> found;
-  for (const auto& attempt : attempts) {
-    if (attempt.step == step) found.push_back(&attempt);
-  }
-  return found;
-}
-
-std::vector<const EvidenceFile*> Journal::files() const {
-  std::vector<const EvidenceFile*> all;
-  for (const auto& attempt : attempts) {
-    for (const auto& file : attempt.evidence) all.push_back(&file);
-  }
-  for (const auto& watch : watches) {
-    for (const auto& file : watch.evidence) all.push_back(&file);
-  }
-  return all;
-}
-
 std::expected<Journal, InputError> read_journal(std::string_view text, const std::string& where) {
   Journal journal;
   JournalGuard guard(journal);
@@ -254,7 +241,7 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
         const auto whole = static_cast<std::size_t>(text.data() - not_added.data()) + length + 1;
         lines.add(not_added.substr(0, whole));
         not_added.remove_prefix(whole);
-        journal.attempts.back().asked.insert(0, lines.so_far());
+        journal.attempts.change_last([&](Attempt& attempt) { attempt.asked.insert(0, lines.so_far()); });
       }
     } catch (const json::exception& error) {
       return std::unexpected(InputError{here, error.what(), kHint});

@@ -1,6 +1,7 @@
 // journal: the append-only, fsynced account of a run, from which it resumes.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <expected>
 #include <map>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "orchestrator/files/digest.h"
-#include "probes/core/attempt_outcome.h"
+#include "orchestrator/judge/evidence/attempts.h"
 #include "probes/core/descriptor.h"
 #include "probes/core/error.h"
 #include "probes/core/json_io.h"
@@ -19,34 +20,6 @@ namespace assay::judge {
 
 /// The schema name in the first line of every journal.
 inline constexpr const char* kJournalSchema = "assay.journal/1";
-
-/// A file that an attempt left, as journalled once its bytes were on disk.
-struct EvidenceFile {
-  std::string path;  ///< relative to the run directory
-  std::string sha256;
-  std::uint64_t bytes = 0;
-};
-
-/// One attempt of a step or of an extra test, and how it ended.
-struct Attempt {
-  std::string step;
-  int number = 1;    ///< from 1
-  std::string node;  ///< rank 0's
-  AttemptOutcome outcome = AttemptOutcome::interrupted;
-  std::string reason;      ///< for people; empty if exited
-  std::string begin, end;  ///< UTC; end is empty if interrupted
-  double jumped_s = 0;     ///< by which the head's clock jumped in between, in all
-  std::vector<EvidenceFile> evidence;
-  std::vector<std::string> nodes =
-      {};                     ///< of an extra test of a search: on which nodes, rank 0 first; empty for a step
-  std::string purpose = {};   ///< of an extra test: its purpose in the search
-  bool second_stage = false;  ///< of a step: begun after the planned attempts of all steps were over
-  std::string asked = {};     ///< of TPM or GPUs: SHA-256 of the journal through the line that begins the attempt; of
-                              ///< a TPM with a secret to recover a colon and its SHA-256; empty if none was asked
-
-  /// Whether a search asked for it, so that no step of the plan has it.
-  [[nodiscard]] bool is_extra() const { return !purpose.empty(); }
-};
 
 /// The site's meters were read by the companion of the head: from when to when, and its output.
 struct Watch {
@@ -87,15 +60,17 @@ struct Journal {
   bool localising = false;                      ///< the plan's steps are over, and searches for nodes at fault began
   std::map<std::string, std::string> left_out;  ///< steps that were not to start any more, and why, by id
   std::vector<ClockJump> clock_jumps;
-  std::vector<Attempt> attempts;
+  Attempts attempts;
   std::vector<Watch> watches;          ///< of meters and switches; those of one probe one after another
   std::vector<NodeEvent> node_events;  ///< a node that was rebooted between two starts of its agent is among them
   std::map<std::string, nlohmann::json> node_facts;  ///< each agent's facts of its node, by node name
 
-  /// All attempts of one step, in order.
-  [[nodiscard]] std::vector<const Attempt*> of(std::string_view step) const;
-  /// Every file that attempts and watches left, in the order of the journal within each.
-  [[nodiscard]] std::vector<const EvidenceFile*> files() const;
+  /// Calls `act` for every file that attempts and watches left, in the order of the journal within each.
+  template <class Act>
+  void each_file(const Act& act) const {
+    for (const auto& attempt : attempts) std::ranges::for_each(attempt.evidence, act);
+    for (const auto& watch : watches) std::ranges::for_each(watch.evidence, act);
+  }
 };
 
 /// Reads a journal. A cut-off last line is passed over and flagged (it was never acted upon); any other damage is an

@@ -81,8 +81,8 @@ std::expected<std::string, InputError> move_dossier_aside(const std::string& dir
 RunProgress progress_of(const plan::Plan& plan, const Journal& journal) {
   RunProgress progress{.stage = journal.second_stage ? plan::Stage::second : plan::Stage::first};
   const bool second = journal.second_stage;
-  std::unordered_map<std::string_view, Ended> ended;
-  std::set<std::string_view> tests;
+  std::unordered_map<std::string, Ended> ended;
+  std::set<std::string> tests;
   for (const auto& attempt : journal.attempts) {
     ++progress.outcomes[std::string(word_of(attempt.outcome))];
     if (attempt.is_extra()) tests.insert(attempt.step);

@@ -106,7 +106,7 @@ void Searches::find_due(const Results& results, const Journal& journal) {
   for (const auto& step : plan_.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
-  std::unordered_map<std::string_view, AttemptOutcome> ended_as;
+  std::unordered_map<std::string, AttemptOutcome> ended_as;
   for (const auto& attempt : journal.attempts) {
     if (attempt.outcome != AttemptOutcome::interrupted) ended_as[attempt.step] = attempt.outcome;
   }

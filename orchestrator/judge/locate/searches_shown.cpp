@@ -94,8 +94,8 @@ void Searches::take_attempts(SearchRecord& inquiry, const Journal& journal, cons
   plan::Step once = *inquiry.step;
   once.attempts = 1;
   once.more_attempts = 0;
-  for (const auto& attempt : journal.attempts) {
-    if (attempt.step != once.id || attempt.outcome == AttemptOutcome::interrupted) continue;
+  for (const auto& attempt : journal.attempts.of(once.id)) {
+    if (attempt.outcome == AttemptOutcome::interrupted) continue;
     Journal part;
     part.simulated = journal.simulated;
     part.attempts.push_back(attempt);

@@ -310,9 +310,9 @@ SiteEvidence site_evidence(const plan::Plan& plan, const plan::Step& step, const
   site.step.others.assign(found.records.size(), {});
   site.step.reason = "The meters were not read during the load.";
   std::vector<std::string> paths = found.paths.list();
+  const auto attempts = journal.attempts.of(step.id);
   for (std::size_t i = 0; i < found.records.size(); ++i) {
-    const auto attempt = std::ranges::find_if(
-        journal.attempts, [&](const Attempt& one) { return one.step == step.id && one.number == found.numbers[i]; });
+    const auto attempt = std::ranges::find(attempts, found.numbers[i], &Attempt::number);
     std::vector<Watch> during;
     std::ranges::copy_if(journal.watches, std::back_inserter(during), [&](const Watch& watch) {
       return watch.begin <= attempt->end && (watch.end.empty() || watch.end >= attempt->begin);

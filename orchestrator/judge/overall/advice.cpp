@@ -54,7 +54,8 @@ class Records {
     if (const auto known = steps_.find(id); known != steps_.end()) return &known->second;
     const plan::Step* step = plan_.step(id);
     if (step == nullptr) return nullptr;
-    return &steps_.emplace(id, collect(plan_, *step, journal_.of(id), journal_, machines_, evidence_)).first->second;
+    return &steps_.emplace(id, collect(plan_, *step, journal_.attempts.of(id), journal_, machines_, evidence_))
+                .first->second;
   }
 
   const plan::Plan& plan_;

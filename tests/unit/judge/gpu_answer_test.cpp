@@ -164,7 +164,7 @@ struct GpuRun : fixture::MemoryRun {
     for (const auto& [which, uuid] : gpus) recorder.measurement("report_time", 0.5, {"gpu", uuid});
     recorder.end({.status = Status::complete, .reason = ""});
     attempt(i, "exited", out.str());
-    journal.attempts.back().asked = kAsked;
+    journal.attempts.change_last([](Attempt& last) { last.asked = kAsked; });
   }
 
   Description description;

@@ -97,8 +97,10 @@ TEST(RecordTimes, a_record_of_another_time_than_its_attempt_is_a_deviation) {
   for (auto at = record.find("\"time\":\"20"); at != std::string::npos; at = record.find("\"time\":\"20", at + 1))
     record.replace(at + 8, 4, "2019");
   run.attempt(0, "exited", record);
-  run.journal.attempts.back().begin = "2026-01-05T06:30:00.000Z";
-  run.journal.attempts.back().end = "2026-01-05T06:31:00.000Z";
+  run.journal.attempts.change_last([](Attempt& last) {
+    last.begin = "2026-01-05T06:30:00.000Z";
+    last.end = "2026-01-05T06:31:00.000Z";
+  });
   const Verdict verdict = judge(run.plan, "digest", run.journal, run.reader());
   ASSERT_EQ(verdict.deviations.size(), 1U);
   EXPECT_TRUE(verdict.deviations[0].what.starts_with("Node n1: its records are dated up to "))

@@ -77,7 +77,7 @@ class MeteredRun {
   /// The attempt ends so late, in UTC, and so do the watches that follow.
   void end_at(const std::string& time) {
     end_ = time;
-    journal.attempts[0].end = time;
+    journal.attempts.change(0, [&](Attempt& one) { one.end = time; });
   }
 
   /// Rank 0's record of the load.

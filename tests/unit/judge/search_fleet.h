@@ -73,7 +73,7 @@ struct Fleet : MemoryRun {
   /// One attempt of a step, or of a test that has a purpose.
   void make(const plan::Step& step, const std::string& purpose) {
     judge::Attempt attempt{.step = step.id,
-                           .number = static_cast<int>(journal.of(step.id).size()) + 1,
+                           .number = static_cast<int>(journal.attempts.of(step.id).size()) + 1,
                            .node = step.nodes.front(),
                            .outcome = AttemptOutcome::exited,
                            .reason = "",

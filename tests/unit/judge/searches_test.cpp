@@ -106,7 +106,7 @@ TEST(searches, a_limit_of_the_fleet_is_held_against_the_tests_too) {
   for (std::size_t i = 0; i < fleet.plan.site.nodes.size(); ++i)
     fleet.plan.site.nodes[i].rack = "k" + std::to_string(i / 4);
   fleet.plan = *plan::make_plan(fleet.plan.profile, fleet.plan.site, fixture::programs(), {});
-  fleet.journal.attempts.clear();
+  fleet.journal.attempts = {};
   for (const auto& step : fleet.plan.steps) fleet.make(step, "");
   const auto verdict = fleet.search().judged();
   ASSERT_EQ(verdict->localised.size(), 1U);
@@ -138,9 +138,9 @@ TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
     Searches searches(fleet.plan, halved->results, fleet.journal, fleet.reader());
     for (auto open = searches.open(); !open.empty(); open = searches.open()) {
       for (const auto& test : open) {
-        if (fleet.journal.of(test.step.id).empty()) fleet.make(test.step, test.test.purpose);
+        if (fleet.journal.attempts.of(test.step.id).empty()) fleet.make(test.step, test.test.purpose);
         Journal part;
-        part.attempts = {*fleet.journal.of(test.step.id).back()};
+        part.attempts = {fleet.journal.attempts.of(test.step.id).back()};
         part.node_facts = fleet.journal.node_facts;
         searches.take(test.step.id, *searches.shown(test, part, fleet.reader()));
       }
@@ -153,10 +153,11 @@ TEST(searches, a_killed_search_goes_on_where_it_was_and_ends_the_same) {
 TEST(searches, an_interrupted_test_is_made_again_and_is_no_retest) {
   Fleet fleet({kWhole}, 8, with("n3"));
   fleet.search(1);
-  Attempt& first = fleet.journal.attempts.back();
-  Attempt again = first;
-  first.outcome = AttemptOutcome::interrupted;
-  first.evidence.clear();
+  Attempt again = fleet.journal.attempts.back();
+  fleet.journal.attempts.change_last([](Attempt& first) {
+    first.outcome = AttemptOutcome::interrupted;
+    first.evidence.clear();
+  });
   again.number = 2;
   fleet.journal.attempts.push_back(again);
   EXPECT_EQ(refusal(fleet), "accepted");
@@ -177,7 +178,7 @@ TEST(searches, a_probe_that_cannot_be_run_on_so_few_nodes_ends_the_search_with_i
 
 TEST(searches, a_step_killed_at_its_deadline_names_no_node_and_is_searched) {
   Fleet fleet({kWhole}, 8, with("n3"));
-  fleet.journal.attempts.back().outcome = AttemptOutcome::deadline;
+  fleet.journal.attempts.change_last([](Attempt& last) { last.outcome = AttemptOutcome::deadline; });
   EXPECT_FALSE(Searches(fleet.plan, fleet.judged()->results, fleet.journal, fleet.reader()).open().empty());
 }
 
@@ -186,20 +187,21 @@ TEST(searches_refused, a_test_that_its_search_would_not_have_asked_for) {
   fleet.search();
   ASSERT_EQ(refusal(fleet), "accepted");
   Fleet other_nodes = fleet;
-  other_nodes.journal.attempts.back().nodes.back() = "n4";
+  other_nodes.journal.attempts.change_last([](Attempt& last) { last.nodes.back() = "n4"; });
   EXPECT_NE(refusal(other_nodes).find("which its search would not have asked for"), std::string::npos)
       << refusal(other_nodes);
   Fleet other_purpose = fleet;
-  other_purpose.journal.attempts.back().purpose = "luck";
+  other_purpose.journal.attempts.change_last([](Attempt& last) { last.purpose = "luck"; });
   EXPECT_NE(refusal(other_purpose).find("which its search would not have asked for"), std::string::npos);
   Fleet one_more = fleet;
   one_more.journal.attempts.push_back(one_more.journal.attempts.back());
-  one_more.journal.attempts.back().step = "0001-fabric-cluster.t099";
+  one_more.journal.attempts.change_last([](Attempt& last) { last.step = "0001-fabric-cluster.t099"; });
   EXPECT_NE(refusal(one_more).find("0001-fabric-cluster.t099, which its search would not have asked for"),
             std::string::npos);
   Fleet without_the_first = fleet;
-  std::erase_if(without_the_first.journal.attempts,
-                [](const Attempt& attempt) { return attempt.step.ends_with(".t001"); });
+  without_the_first.journal.attempts = {};
+  for (const auto& attempt : fleet.journal.attempts)
+    if (!attempt.step.ends_with(".t001")) without_the_first.journal.attempts.push_back(attempt);
   EXPECT_NE(refusal(without_the_first).find("which its search would not have asked for"), std::string::npos);
 }
 
@@ -207,7 +209,7 @@ TEST(searches_refused, a_test_that_was_made_until_it_pleased) {
   Fleet fleet({kWhole}, 8, with("n3"));
   fleet.search();
   fleet.journal.attempts.push_back(fleet.journal.attempts.back());
-  fleet.journal.attempts.back().number = 2;
+  fleet.journal.attempts.change_last([](Attempt& last) { last.number = 2; });
   EXPECT_NE(refusal(fleet).find(" twice"), std::string::npos) << refusal(fleet);
 }
 

@@ -20,10 +20,11 @@ void all(SoakRun& run, const std::vector<int>& interruptions) {
 
 /// Dates the last attempt: it lasted until `end` of that day by a clock that jumped.
 void until(SoakRun& run, const char* end, double jumped_s = 0) {
-  Attempt& last = run.journal.attempts.back();
-  last.begin = "2026-01-05T00:00:00.000Z";
-  last.end = std::string("2026-01-05T") + end + ":00.000Z";
-  last.jumped_s = jumped_s;
+  run.journal.attempts.change_last([&](Attempt& last) {
+    last.begin = "2026-01-05T00:00:00.000Z";
+    last.end = std::string("2026-01-05T") + end + ":00.000Z";
+    last.jumped_s = jumped_s;
+  });
 }
 
 /// Two attempts of all nodes; the last one of each lasted until `end`.

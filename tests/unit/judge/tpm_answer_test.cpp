@@ -192,7 +192,7 @@ struct TpmRun : fixture::MemoryRun {
     recorder.measurement("quote_time", 0.5);
     recorder.end({.status = Status::complete, .reason = ""});
     attempt(i, "exited", out.str());
-    journal.attempts.back().asked = asked;
+    journal.attempts.change_last([&](Attempt& last) { last.asked = asked; });
   }
 
   Description description;

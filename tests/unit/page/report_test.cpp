@@ -45,7 +45,7 @@ TEST(Report, of_a_measured_run_and_its_verdict_read_each_record_once) {
   const auto files = evidence::read_evidence_files(folder.path()).value();
   const auto examined = evidence::examine(files).value();
   std::size_t records = 0;
-  for (const judge::EvidenceFile* file : examined.run.journal.files()) records += file->path.starts_with("records/");
+  examined.run.journal.each_file([&](const auto& file) { records += file.path.starts_with("records/"); });
   report_content(examined, evidence::evidence_in(files), "");
   report_content(examined, evidence::evidence_in(files), "");
   EXPECT_GT(records, 3U);

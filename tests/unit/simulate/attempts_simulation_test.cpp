@@ -16,7 +16,9 @@ bool would_be_accepted(const Rehearsal& fleet) {
   return fleet.verdict.reason.find("it would be accepted") != std::string::npos;
 }
 
-std::size_t attempts_of(const Rehearsal& fleet, const std::string& step) { return fleet.run.journal.of(step).size(); }
+std::size_t attempts_of(const Rehearsal& fleet, const std::string& step) {
+  return fleet.run.journal.attempts.of(step).size();
+}
 
 }  // namespace
 
@@ -54,7 +56,7 @@ TEST(simulated_attempts, a_node_that_is_bad_in_half_of_its_attempts_is_accepted_
     const Rehearsal fleet(
         plan_of({kThrice}, {.nodes = 4}, {.faults = {{.node = "n00002", .factor = 0.5, .probability = 0.5}}}, seed));
     // When it was good three times, it was never seen bad: one in eight.
-    const auto attempts = fleet.run.journal.of("0003-disk-n00002").size();
+    const auto attempts = fleet.run.journal.attempts.of("0003-disk-n00002").size();
     if (would_be_accepted(fleet) && attempts > 3) ++accepted;
   }
   EXPECT_EQ(accepted, 0U);

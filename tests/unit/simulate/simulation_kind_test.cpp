@@ -102,7 +102,7 @@ TEST(simulation_kind, a_journal_that_says_it_is_enough_for_no_acceptance) {
 
 TEST(simulation_kind, evidence_of_another_digest_is_refused) {
   const plan::Plan plan = plan_of({kAlone}, {.nodes = 1});
-  auto file = simulate(plan, "digest").journal.attempts.at(0).evidence.at(0);
+  auto file = simulate(plan, "digest").journal.attempts[0].evidence.at(0);
   file.sha256 = std::string(64, '0');
   const auto bytes = simulated_evidence(plan, {})(file);
   ASSERT_FALSE(bytes);
