@@ -103,7 +103,7 @@ class ChanceToPass {
     double between = 0;   ///< deviation between attempts, as a share of the figures
   };
   /// The share of cells that have their own deviation, by attempts of each stage; the first one's logarithm changes
-  /// with the pooled variance, relative to what it was, and with its degrees of freedom.
+  /// with the ratio of the pooled variance to the one before, and with its degrees of freedom.
   struct UnsteadyShares {
     double first = 0, all = 0, by_ratio = 0, by_degrees = 0;
   };

@@ -19,8 +19,7 @@ double near_chi_squared(double z, double degrees) {
   return degrees * root * root * root;
 }
 
-/// Adds the middles of `parts` from `low` to `high`, of equal width in the roots, for the share of chi-squared that
-/// lies there.
+/// Adds the middles of `parts` from `low` to `high`, of equal width in the roots, with `share` of chi-squared in all.
 void add_squares(std::vector<Squares>& all, double degrees, double low, double high, double share, int parts) {
   const double from = std::sqrt(low), step = (std::sqrt(high) - from) / parts;
   const auto begin = all.size();

@@ -16,7 +16,7 @@ inline constexpr double kLeastDeviation = 1e-12;
 /// by Wilson & Hilferty (1931). 0 without a degree.
 double chi_squared(double p, double degrees);
 
-/// A value of chi-squared and the share of values that it stands for.
+/// A value of chi-squared and its share.
 struct Squares {
   double value = 0, share = 1;
 };
