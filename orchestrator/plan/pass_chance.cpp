@@ -2,8 +2,10 @@
 #include "orchestrator/plan/pass_chance.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -29,23 +31,6 @@ constexpr int kIterations = 3;       // whose changes fall by more than half eac
 constexpr double kWidth = 6;         // standard deviations; 2e-9 is beyond
 constexpr double kLeastMean = 0.01;  // of a fleet, as a share of the limit
 double log_of(double probability) { return portable_log(std::max(probability, kLeastProbability)); }
-
-/// About equal parts of `values`, which are a value and its weight, in few: of each its mean and its share.
-std::vector<std::pair<double, double>> parts_of(std::vector<std::pair<double, double>> values) {
-  constexpr double kThresholds = 200;
-  std::ranges::sort(values);
-  double all = 0, sum = 0, part = 0;
-  for (const auto& [value, weight] : values) all += weight;
-  std::vector<std::pair<double, double>> means;
-  for (const auto& one : values) {
-    sum += one.first * one.second;
-    part += one.second;
-    if (part * kThresholds < all && &one != &values.back()) continue;
-    means.emplace_back(sum / part, part / all);
-    sum = part = 0;
-  }
-  return means;
-}
 
 }  // namespace
 
@@ -73,10 +58,22 @@ ChanceToPass::ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, do
   risk_ = risk < kSimple && repeats.more_attempts > 0 ? risk / 2 : risk;
   fleet_.between_runs = std::max(fleet.between_runs, kLeastDeviation);
   if (repeats.steps < kFewestPooledSteps || repeats.attempts == 1) {
-    take_own();
+    take_own({.first = 1, .all = 1});
   } else {
     take_pooled();
-    find_unsteady();
+    const int n = repeats.attempts, m = repeats.more_attempts;
+    const double steps = static_cast<double>(repeats.steps), before = (n - 1) * steps;
+    constexpr double kMeasuredAgain = 0.5;  // of the steps; their number has little influence on that test
+    constexpr double kWider = 1.25;
+    const double first = unsteady_share(n - 1, before, 1);
+    unsteady_ = {.first = first,
+                 .by_ratio = portable_log(unsteady_share(n - 1, before, kWider) / first) / (kWider - 1)};
+    if (m > 0) {
+      unsteady_.all = unsteady_share(n + m - 1, before + kMeasuredAgain * m * steps, 1);
+      unsteady_.by_degrees =
+          portable_log(unsteady_share(n - 1, before + m * steps, 1) / first) * (before + m * steps) / (m * steps);
+    }
+    take_own(unsteady_);
   }
 }
 
@@ -106,69 +103,65 @@ void ChanceToPass::take_pooled() {
 }
 
 /// A cell has its own deviation where its variance is over the pooled one, of which it is a part, by more than
-/// F(0.999): the probability, and the guards in the middles of thirds of the tail of its variance.
-void ChanceToPass::find_unsteady() {
-  const double own = repeats_.attempts - 1.0, cells = repeats_.cells();
-  const auto beyond = [&](double probability, double pooled) {  // by halving
-    double low = 1, high = 1e6;
-    for (int i = 0; i < 60; ++i) {
-      const double middle = (low + high) / 2;
-      (f_upper_tail(middle, own, pooled) > probability ? low : high) = middle;
-    }
-    return low;
-  };
-  const double ratio = beyond(kUnsteady, own * static_cast<double>(repeats_.steps));
-  // Of the pooled one it is the whole, or as much as is pooled of it.
-  const double most = kMostOfMedian * chi_squared(0.5, own) / own * repeats_.cells_per_step;
-  const double limited = ratio * (cells - 1 + most) / cells, others = own * (cells - 1);
-  const double least = ratio < cells ? std::min(limited, ratio * (cells - 1) / (cells - ratio)) : limited;
-  unsteady_share_ = f_upper_tail(least, own, others);
-  OwnGuard guard(risk_, stated_, repeats_.bound);
-  for (const double part : {1.0 / 6, 0.5, 5.0 / 6}) {
-    const double variance = beyond(unsteady_share_ * part, others);
-    unsteady_squares_ += own * std::max(variance - most, 0.0) / 3;
-    unsteady_.push_back(guard(fleet_.between_runs * std::sqrt(variance), repeats_.attempts));
+/// F(0.999): how likely, with these degrees of freedom of both, by more than `wider` times that.
+double ChanceToPass::unsteady_share(double own, double pooled, double wider) const {
+  double low = 1, high = 1e6;  // by halving
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (f_upper_tail(middle, own, pooled) > kUnsteady ? low : high) = middle;
   }
+  // Of the pooled one it is the whole, or as much as is pooled of it.
+  const double ratio = low * wider, cells = repeats_.cells();
+  const double most = kMostOfMedian * chi_squared(0.5, own) / own * repeats_.cells_per_step;
+  const double limited = ratio * (cells - 1 + most) / cells;
+  const double least = ratio < cells ? std::min(limited, ratio * (cells - 1) / (cells - ratio)) : limited;
+  return f_upper_tail(least, own, own * (cells - 1));
 }
 
-/// Middles of equal parts of the variances of both stages, and points of d.
-void ChanceToPass::take_own() {
+/// Points of the squares of both stages and of d. With pooled deviations only those that are unsteady, in few.
+void ChanceToPass::take_own(const UnsteadyShares& tails) {
   const int n = repeats_.attempts, m = repeats_.more_attempts;
   const double between = fleet_.between_runs;
-  const int firsts = n == 1 ? 1 : m == 0 ? 500 : 100, mores = m < 2 ? 1 : 12;
+  const bool pools = !pooled_.empty();
+  constexpr int kParts = 24, kFewParts = 12;
   constexpr double kEnd = 4;  // of d, in its standard deviations
   const double of_d = m == 0 ? 0 : between * std::sqrt(static_cast<double>(m) / n / (n + m));
-  std::vector<double> more;
-  for (int i = 0; i < mores; ++i) more.push_back(chi_squared((i + 0.5) / mores, m - 1.0));
+  const double limit = pools ? chi_squared(1 - tails.first, n - 1.0) : 0;
+  const double limit_all = pools && m > 0 ? chi_squared(1 - tails.all, n + m - 1.0) : 0;
+  const double most = pools ? kMostOfMedian * chi_squared(0.5, n - 1.0) : 0;
+  const auto mores = m == 0 ? std::vector<Squares>{{}} : squares_of(m - 1.0, 1, kFewParts);
   OwnGuard guard(risk_, stated_, repeats_.bound);
-  std::vector<std::pair<double, double>> first, all, both;
-  for (int i = 0; i < firsts; ++i) {
-    const double squares = chi_squared((i + 0.5) / firsts, n - 1.0);
-    const double least = guard(n == 1 ? 0 : between * std::sqrt(squares / (n - 1)), n);
-    if (m == 0) {
-      first.emplace_back(least, 1);
-      continue;
-    }
-    for (double z = -kEnd; z <= kEnd; z += kApart) {
-      const double weight = portable_exp(-z * z / 2), kept = least + of_d * z;
-      first.emplace_back(kept, weight);
-      for (const double added : more) {
-        const double of_all = guard(between * std::sqrt((squares + added + z * z) / (n + m - 1)), n + m);
-        all.emplace_back(of_all, weight);
-        both.emplace_back(std::max(of_all, kept), weight);
+  std::map<std::array<int, 3>, OwnPoint> points;
+  double of_unsteady = 0;
+  for (const Squares& one : squares_of(n - 1.0, pools ? tails.first : 1, kParts)) {
+    const bool own = !pools || one.value >= limit;
+    const double first = !own ? 0 : guard(n == 1 ? 0 : between * std::sqrt(one.value / (n - 1)), n);
+    for (double z = m == 0 ? 0 : -kEnd; z <= (m == 0 ? 0 : kEnd); z += kApart) {
+      const double density = m == 0 ? 1 : kApart * kDensity * portable_exp(-z * z / 2);
+      for (const Squares& added : mores) {
+        const double squares = one.value + added.value + z * z;
+        const bool own_all = m > 0 && (!pools || squares >= limit_all);
+        const double share = one.share * density * added.share;
+        if (own_all) of_unsteady += share;
+        if (!own && !own_all) continue;
+        const int at = static_cast<int>(points.size());
+        OwnPoint& point = points[pools ? std::array{own ? 1 : 0, own_all ? 1 : 0, static_cast<int>(std::lround(z))}
+                                       : std::array{at, 0, 0}];
+        point.share += share;
+        point.first += share * first;
+        if (own_all) point.all += share * guard(between * std::sqrt(squares / (n + m - 1)), n + m);
+        point.d += share * of_d * z;
+        point.squares += share * (added.value + z * z + std::max(one.value - most, 0.0));
+        point.own_first = own, point.own_all = own_all;
       }
     }
   }
-  first_ = parts_of(std::move(first)), all_ = parts_of(std::move(all)), both_ = parts_of(std::move(both));
-}
-
-/// The share of cells that pass with these thresholds of the mean of all attempts.
-double ChanceToPass::of_own(const Cells& cells, const Thresholds& thresholds) const {
-  const double attempts = repeats_.attempts + repeats_.more_attempts;
-  const double spread = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(attempts));
-  double sum = 0;
-  for (const auto& [least, share] : thresholds) sum += share * normal_cdf((cells.mean - least) / spread);
-  return sum;
+  for (const auto& [key, sums] : points) {
+    OwnPoint point = sums;
+    for (double* sum : {&point.first, &point.all, &point.d, &point.squares}) *sum /= sums.share;
+    if (pools && point.own_all) point.share *= tails.all / of_unsteady;
+    own_.push_back(point);
+  }
 }
 
 double ChanceToPass::guard(double deviation, int attempts, double degrees) const {
@@ -180,16 +173,40 @@ double ChanceToPass::guard(double deviation, int attempts, double degrees) const
 ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Guards& guards) const {
   const int n = repeats_.attempts, m = repeats_.more_attempts;
   const double of_first = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n));
-  const double least = std::max(guards.first, guards.kept);
-  CellChance chance{.kept = normal_cdf((cells.mean - least) / of_first)};
-  double of_unsteady = 0;
-  for (const double own : unsteady_)
-    of_unsteady += normal_cdf((cells.mean - own) / of_first) / static_cast<double>(unsteady_.size());
-  chance.kept += unsteady_share_ * (of_unsteady - chance.kept);
-  if (m == 0) return chance;
   const double of_all = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n + m));
+  const auto from_first = [&](double least) { return normal_cdf((cells.mean - least) / of_first); };
+  const auto from_all = [&](double least) { return normal_cdf((cells.mean - least) / of_all); };
+  CellChance chance;
+  // A relative square is the less, the larger its cell's mean, here between these two.
+  const double sign = repeats_.bound == Bound::upper ? -1 : 1;
+  const auto relative = [&](double low, double high) {
+    const double a = (low - cells.mean) / of_all, b = (high - cells.mean) / of_all;
+    const double share = std::max(normal_cdf(b) - normal_cdf(a), kLeastProbability);
+    const double mean = cells.mean + of_all * kDensity * (portable_exp(-a * a / 2) - portable_exp(-b * b / 2)) / share;
+    return 1 - 2 * sign * (std::clamp(mean, low, high) - cells.usual) / std::max(1 + sign * cells.usual, kLeastMean);
+  };
+  const auto add_mended = [&](double share, double squares, double variance) {
+    chance.mended += share;
+    chance.first_moment += share * squares;
+    chance.second_moment += share * (squares * squares + variance);
+  };
+  double own_first = 0, steady_all = 1, steady = 1;
+  for (const OwnPoint& point : own_) {
+    steady -= point.share;
+    if (point.own_first) own_first += point.share, chance.kept += point.share * from_first(point.first);
+    if (m == 0) continue;
+    const double first = point.own_first ? point.first : guards.first, all = point.own_all ? point.all : guards.all;
+    const double passes = from_all(all);
+    if (point.own_all) steady_all -= point.share, chance.all += point.share * passes;
+    if (first + point.d > all) add_mended(point.share * (passes - from_all(first + point.d)), point.squares, 0);
+  }
+  if (pooled_.empty()) return chance;
+  chance.kept *= guards.own_share / own_first;
+  chance.kept += (1 - guards.own_share) * from_first(std::max(guards.first, guards.kept));
+  if (m == 0) return chance;
+  const double all = from_all(guards.all);
+  chance.all += steady_all * all;
   const double of_d = fleet_.between_runs * std::sqrt(static_cast<double>(m) / n / (n + m));
-  chance.all = normal_cdf((cells.mean - guards.all) / of_all);
   // m < g1 and x >= g3 are possible from this d on, in its standard deviations. Simpson's rule.
   constexpr int kIntervals = 20;
   constexpr double kEnd = 5;
@@ -197,17 +214,11 @@ ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Gua
   for (int i = 1; i <= kIntervals && step > 0; ++i) {
     const double z = from + i * step;
     const double weight = (i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2) * step / 3 * kDensity * portable_exp(-z * z / 2);
-    const double share = normal_cdf((guards.first + of_d * z - cells.mean) / of_all) - (1 - chance.all);
-    const double squares = m - 1 + z * z;  // on average
-    chance.mended += weight * share;
-    chance.first_moment += weight * share * squares;
-    chance.second_moment += weight * share * (squares * squares + 2 * (m - 1));
+    const double least = guards.first + of_d * z;
+    const double squares = (m - 1 + z * z) * relative(guards.all, least) - 2 * (n - 1) * sign * of_d * z;
+    add_mended(steady * weight * (all - from_all(least)), squares, 2 * (m - 1));
   }
-  const double added = m + unsteady_squares_;
-  const double failing = unsteady_share_ * (1 - of_unsteady) * chance.all, steady = 1 - unsteady_share_;
-  chance.mended = steady * chance.mended + failing;
-  chance.first_moment = steady * chance.first_moment + failing * added;
-  chance.second_moment = steady * chance.second_moment + failing * (added * added + 2 * m);
+  chance.squares = m * relative(guards.all, cells.mean + kWidth * of_all + guards.all);
   return chance;
 }
 
@@ -223,43 +234,36 @@ ChanceToPass::StepChance ChanceToPass::step_chance(const Steps& steps, const Cel
   StepChance chance{.kept = both(good.kept, bad.kept)};
   const double all = both(good.all, bad.all), at_once = both(good.all - good.mended, bad.all - bad.mended);
   chance.mended = std::max(all - at_once, kLeastProbability);
-  double mean = 0, variance = 0;  // of those that met both
+  double of_all = 0, mean = 0, variance = 0;  // the last two of those that met both
   for (const auto& [count, cell] : {std::pair{steps.good, &good}, {steps.bad, &bad}}) {
     const double met = cell->all - cell->mended;
     if (count == 0 || met < kLeastProbability) continue;
-    const double of_cell = (cell->all * m - cell->first_moment) / met;
+    const double of_cell = (cell->all * cell->squares - cell->first_moment) / met;
+    of_all += cell->squares * count / cells;
     mean += of_cell * count / cells;
-    variance += ((cell->all * m * (m + 2) - cell->second_moment) / met - of_cell * of_cell) * count / (cells * cells);
+    variance += ((cell->all * cell->squares * (cell->squares + 2) - cell->second_moment) / met - of_cell * of_cell) *
+                count / (cells * cells);
   }
-  const double second = all * (m * m + 2 * m / cells) - at_once * (mean * mean + variance);
-  chance.squares = (all * m - at_once * mean) / chance.mended;
+  const double second = all * (of_all * of_all + 2 * of_all / cells) - at_once * (mean * mean + variance);
+  chance.squares = (all * of_all - at_once * mean) / chance.mended;
   chance.variance = second / chance.mended - chance.squares * chance.squares;
   if (!(chance.squares > 0 && chance.variance > 0)) chance.squares = m, chance.variance = 2 * m / cells;  // cancelled
   return chance;
-}
-
-double ChanceToPass::log_own(const Fleet& fleet) const {
-  double sum = 0;
-  for (const Steps& steps : {fleet.without, fleet.with}) {
-    const auto of_step = [&](const Thresholds& thresholds) {
-      return portable_exp((steps.good > 0 ? steps.good * log_of(of_own(fleet.good, thresholds)) : 0) +
-                          (steps.bad > 0 ? steps.bad * log_of(of_own(fleet.bad, thresholds)) : 0));
-    };
-    if (steps.count == 0) continue;
-    double passes = of_step(first_);
-    if (repeats_.more_attempts > 0) passes += of_step(all_) - of_step(both_);
-    sum += steps.count * log_of(passes);
-  }
-  return sum;
 }
 
 ChanceToPass::Chances ChanceToPass::chances(double pooled, const Fleet& fleet, double more, double squares) const {
   const int n = repeats_.attempts, m = repeats_.more_attempts;
   const double before = static_cast<double>(repeats_.steps) * (n - 1), degrees = before + more * m;
   const double deviation = fleet.between * std::sqrt((pooled * before + squares) / degrees);
+  const double ratio = deviation * deviation / (fleet.between * fleet.between * pooled);
+  // Kept ones are tested again, against another deviation that is known better.
+  const double own_share =
+      unsteady_.first *
+      portable_exp(std::max(0.0, unsteady_.by_ratio * (ratio - 1) + unsteady_.by_degrees * (1 - before / degrees)));
   const Guards guards{.first = guard(fleet.between * std::sqrt(pooled), n, before),
                       .kept = guard(deviation, n, degrees),
-                      .all = m == 0 ? 0 : guard(deviation, n + m, degrees)};
+                      .all = m == 0 ? 0 : guard(deviation, n + m, degrees),
+                      .own_share = std::min(own_share, 1.0)};
   const CellChance good = cell_chance(fleet.good, guards);
   const CellChance bad = fleet.with.count > 0 ? cell_chance(fleet.bad, guards) : CellChance{};
   return {step_chance(fleet.without, good, bad), step_chance(fleet.with, good, bad)};
@@ -317,6 +321,7 @@ double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
   const auto [good, bad] = chances(pooled, fleet, 0, 0);
   const double kept = all(good.kept, bad.kept);
   if (repeats_.more_attempts == 0) return kept;
+  if (pooled_.empty()) return all(good.kept + good.mended, bad.kept + bad.mended);
   // How many steps are measured again of those of which all pass.
   double more = 0, squares = 0, log_sum = kept;
   for (int i = 0; i < kIterations; ++i) {
@@ -328,9 +333,9 @@ double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
     log_sum = all(g.kept + g.mended, b.kept + b.mended);
   }
   double sum = portable_exp(kept - log_sum);
-  const double spread = std::sqrt(more), apart = std::max(1.0, std::floor(spread * kApart));
-  for (double count = std::max(1.0, std::floor(more - kWidth * spread)); count <= static_cast<double>(repeats_.steps);
-       count += apart) {
+  const double steps = static_cast<double>(repeats_.steps);
+  const double spread = std::sqrt(more * (1 - more / steps)), apart = std::max(1.0, std::floor(spread * kApart));
+  for (double count = std::max(1.0, std::floor(more - kWidth * (spread + 1))); count <= steps; count += apart) {
     const double term = apart * with_more(pooled, fleet, count, log_sum);
     sum += term;
     if (count > more && term < kNegligible * sum) break;
@@ -342,13 +347,14 @@ double ChanceToPass::log_mean(double margin, double short_by, double bad, double
   const double steps = static_cast<double>(repeats_.steps), cells = repeats_.cells_per_step;
   const double with = std::min(bad, steps), each = with > 0 ? bad / with : 0;
   const double sign = repeats_.bound == Bound::upper ? -1 : 1;
-  const double mean = 1 + sign * (margin * (repeats_.cells() - bad) - short_by * bad) / repeats_.cells();
-  const Fleet fleet{.good = {.mean = margin, .spread = portable_hypot(fleet_.between_nodes, stated_.instrument)},
-                    .bad = {.mean = -short_by, .spread = stated_.instrument},
+  const double usual = (margin * (repeats_.cells() - bad) - short_by * bad) / repeats_.cells();
+  const double between_nodes = portable_hypot(fleet_.between_nodes, stated_.instrument);
+  const Fleet fleet{.good = {.mean = margin, .spread = between_nodes, .usual = usual},
+                    .bad = {.mean = -short_by, .spread = stated_.instrument, .usual = usual},
                     .without = {.count = steps - with, .good = cells},
                     .with = {.count = with, .good = cells - each, .bad = each},
-                    .between = fleet_.between_runs / std::max(mean, kLeastMean)};
-  if (pooled_.empty()) return log_own(fleet) / root;
+                    .between = fleet_.between_runs / std::max(1 + sign * usual, kLeastMean)};
+  if (pooled_.empty()) return log_all_with(1, fleet) / root;
   std::vector<double> logs;
   for (const double pooled : pooled_) logs.push_back(log_all_with(pooled, fleet) / root);
   const double largest = *std::ranges::max_element(logs);

@@ -55,11 +55,11 @@ struct Repeats {
 ///   first stage     a step whose cells all have m >= g1 is kept; the others are measured again
 ///   second stage    kept ones need m >= g2 as well, the others x >= g3 of each cell
 /// g2 and g3 follow from the deviation pooled again, in which the second attempts of K steps have added Q to the sum of
-/// squares. The probability of all is the sum over K, and over Q, whose density among those that pass is taken as a
-/// gamma density with their mean and variance. It is the mean over the pooled deviation of the first stage: quantiles
-/// of chi-squared, times the share that the limit of each variance leaves in made-up fleets, the same ones each time.
-/// Some cells have their own deviation, as the judge's test of it gives. Below kFewestPooledSteps each has; then the
-/// integrals are over it, the part of the second stage, and d.
+/// squares, relative to the means of their cells. The probability of all is the sum over K, and over Q, whose density
+/// among those that pass is taken as a gamma density with their mean and variance. It is the mean over the pooled
+/// deviation of the first stage: quantiles of chi-squared, times the share that the limit of each variance leaves in
+/// made-up fleets, the same ones each time. Some cells have their own deviation in one stage or both, as the judge's
+/// test of it gives, and below kFewestPooledSteps each has: points of the squares of both stages and of d.
 class ChanceToPass {
  public:
   /// `fleet`: its margin is not used.
@@ -72,17 +72,19 @@ class ChanceToPass {
   [[nodiscard]] double operator()(double margin) const;
 
  private:
-  /// Margins beyond the limit from which means pass: g1, g2, g3.
+  /// Margins beyond the limit from which means pass: g1, g2, g3; and the share of kept cells that need their own.
   struct Guards {
-    double first = 0, kept = 0, all = 0;
+    double first = 0, kept = 0, all = 0, own_share = 0;
   };
   /// Cells whose means beyond the limit are normal.
   struct Cells {
     double mean = 0, spread = 0;
+    double usual = 0;  ///< mean of all cells of the fleet
   };
   /// Probabilities of one cell: kept; x >= g3; that and m < g1, with the moments of the squares that it adds.
   struct CellChance {
-    double kept = 1, all = 1, mended = 0, first_moment = 0, second_moment = 0;
+    double kept = 0, all = 0, mended = 0, first_moment = 0, second_moment = 0;
+    double squares = 0;  ///< that one adds on average with x >= g3
   };
   /// Steps alike, with so many good and bad cells each.
   struct Steps {
@@ -100,19 +102,25 @@ class ChanceToPass {
     Steps without, with;  ///< bad cells
     double between = 0;   ///< deviation between attempts, as a share of the figures
   };
-  /// Means of x from which cells pass, and the share of cells of each.
-  using Thresholds = std::vector<std::pair<double, double>>;
+  /// The share of cells that have their own deviation, by attempts of each stage; the first one's logarithm changes
+  /// with the ratio of the pooled variance to the one before, and with its degrees of freedom.
+  struct UnsteadyShares {
+    double first = 0, all = 0, by_ratio = 0, by_degrees = 0;
+  };
+  /// A share of the cells that have their own deviation in a stage: their guards, d, and the squares added.
+  struct OwnPoint {
+    double share = 0, first = 0, all = 0, d = 0, squares = 0;
+    bool own_first = false, own_all = false;
+  };
 
   void take_pooled();
-  void take_own();
-  void find_unsteady();
+  void take_own(const UnsteadyShares& tails);
+  [[nodiscard]] double unsteady_share(double own, double pooled, double wider) const;
   [[nodiscard]] double guard(double deviation, int attempts, double degrees) const;
-  [[nodiscard]] double of_own(const Cells& cells, const Thresholds& thresholds) const;
   [[nodiscard]] CellChance cell_chance(const Cells& cells, const Guards& guards) const;
   [[nodiscard]] StepChance step_chance(const Steps& steps, const CellChance& good, const CellChance& bad) const;
   /// log_all(), of the `root`-th root of the probability given each pooled deviation.
   [[nodiscard]] double log_mean(double margin, double short_by, double bad, double root) const;
-  [[nodiscard]] double log_own(const Fleet& fleet) const;
   [[nodiscard]] Chances chances(double pooled, const Fleet& fleet, double more, double squares) const;
   [[nodiscard]] double with_more(double pooled, const Fleet& fleet, double more, double log_scale) const;
   [[nodiscard]] double log_all_with(double pooled, const Fleet& fleet) const;
@@ -120,12 +128,10 @@ class ChanceToPass {
   HealthyFleet fleet_;
   Repeats repeats_;
   StatedUncertainty stated_;
-  double risk_ = 0;                ///< of one stage
-  double unsteady_share_ = 0;      ///< of cells that have a deviation of their own
-  std::vector<double> pooled_;     ///< the pooled variance over the true one, at equal weights
-  double unsteady_squares_ = 0;    ///< of theirs that the first stage has not pooled
-  std::vector<double> unsteady_;   ///< guards of cells with a deviation of their own
-  Thresholds first_, all_, both_;  ///< of x, where no deviation is pooled: m >= g1, x >= g3, both
+  double risk_ = 0;             ///< of one stage
+  std::vector<double> pooled_;  ///< the pooled variance over the true one, at equal weights; empty: none is pooled
+  UnsteadyShares unsteady_;
+  std::vector<OwnPoint> own_;  ///< of all cells, or of those that have one
 };
 
 }  // namespace assay::plan

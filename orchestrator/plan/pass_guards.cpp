@@ -19,6 +19,19 @@ double near_chi_squared(double z, double degrees) {
   return degrees * root * root * root;
 }
 
+/// Adds the middles of `parts` from `low` to `high`, of equal width in the roots, with `share` of chi-squared in all.
+void add_squares(std::vector<Squares>& all, double degrees, double low, double high, double share, int parts) {
+  const double from = std::sqrt(low), step = (std::sqrt(high) - from) / parts;
+  const auto begin = all.size();
+  double sum = 0;
+  for (int i = 0; i < parts; ++i) {
+    const double root = from + (i + 0.5) * step;
+    all.push_back({root * root, portable_exp((degrees - 1) * portable_log(root) - root * root / 2)});
+    sum += all.back().share;
+  }
+  for (auto i = begin; i < all.size(); ++i) all[i].share *= share / sum;
+}
+
 }  // namespace
 
 double chi_squared(double p, double degrees) {
@@ -34,6 +47,17 @@ double chi_squared(double p, double degrees) {
     (portable_exp(shape * portable_log(half) - half - factor) * sum < p ? low : high) = middle;
   }
   return (low + high) / 2;
+}
+
+std::vector<Squares> squares_of(double degrees, double tail, int parts) {
+  if (degrees <= 0) return {{}};
+  constexpr double kBeyond = 1e-6;
+  constexpr int kTailParts = 6;
+  std::vector<Squares> all;
+  const double limit = tail < 1 ? chi_squared(1 - tail, degrees) : 0;
+  if (tail < 1) add_squares(all, degrees, 0, limit, 1 - tail, parts);
+  add_squares(all, degrees, limit, chi_squared(1 - kBeyond * tail, degrees), tail, tail < 1 ? kTailParts : parts);
+  return all;
 }
 
 double made_up_chi_squared(double degrees, std::mt19937_64& random) {

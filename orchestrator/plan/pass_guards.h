@@ -3,6 +3,7 @@
 
 #include <map>
 #include <random>
+#include <vector>
 
 #include "orchestrator/plan/pass_chance.h"
 
@@ -14,6 +15,14 @@ inline constexpr double kLeastDeviation = 1e-12;
 /// The quantile of chi-squared at 0 < `p` < 1, by halving its series (Abramowitz & Stegun 6.5.29); from 200 degrees on
 /// by Wilson & Hilferty (1931). 0 without a degree.
 double chi_squared(double p, double degrees);
+
+/// A value of chi-squared and its share.
+struct Squares {
+  double value = 0, share = 1;
+};
+
+/// About `parts` of them, split where the largest `tail` of all begins; a single 0 without a degree.
+std::vector<Squares> squares_of(double degrees, double tail, int parts);
 
 /// Made up: a sum of exponential variables, and of one squared normal one for the odd degree.
 double made_up_chi_squared(double degrees, std::mt19937_64& random);

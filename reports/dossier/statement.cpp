@@ -334,6 +334,16 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
               {"predicate", std::move(predicate)}};
 }
 
+std::string hint_of_difference(const json& read, json made) {
+  const auto risk = json::json_pointer("/predicate/plan/agreedRisk");
+  if (read.contains(risk) && made.contains(risk)) {
+    for (const char* name : {"vendorRiskOfPlan", "buyerRiskOfPlan"}) made[risk][name] = read[risk][name];
+    if (made == read)
+      return "only the risks of the plan differ: the version that signed computes another curve, or they were changed";
+  }
+  return "the signed statement contradicts the evidence";
+}
+
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where) {
   auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun});
   if (!document) return std::unexpected(document.error());

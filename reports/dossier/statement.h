@@ -74,6 +74,9 @@ std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, con
                                                        const judge::Verdict& verdict,
                                                        const std::string& verdict_sha256);
 
+/// Why the statement `read` is not `made`, which its evidence gives: another version may compute the agreed risks anew.
+std::string hint_of_difference(const nlohmann::json& read, nlohmann::json made);
+
 /// A statement as read: the document and the part of it that does not follow from evidence.
 struct ReadStatement {
   nlohmann::json document;

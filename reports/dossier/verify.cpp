@@ -189,7 +189,7 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
     return std::unexpected(
         InputError{fmt::format("{}: payload", kStatementFile),
                    "does not follow from the evidence: " + files::first_difference(statement->document, *again),
-                   "the signed statement contradicts the evidence"});
+                   hint_of_difference(statement->document, *again)});
   }
   if (auto problem = check_contents_closed(*manifest, examined->run.journal)) return std::unexpected(*problem);
   if (auto problem = check_signatory(claims, files->signer_pem, envelope)) return std::unexpected(*problem);

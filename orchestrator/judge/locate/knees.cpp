@@ -13,16 +13,19 @@
 
 #include "orchestrator/judge/cells/judge_inputs.h"
 #include "orchestrator/judge/locate/searches.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "probes/core/scale.h"
 #include "probes/core/statistics.h"
 
 namespace assay::judge {
 namespace {
 
-/// A condition that rises where a storage or a fabric is full.
+/// What rises where a storage or a fabric is full: a condition in the records of the nodes, or a count of the ports of
+/// the site's switches.
 struct Counter {
   std::string_view name;
   double least = 1;  ///< standard deviation at least: one event, or the noise of a gauge
+  bool of_switches = false;
 };
 constexpr Counter kCounters[] = {{.name = "rpc_backlog", .least = 0.1},
                                  {.name = "rpc_slots"},
@@ -30,7 +33,11 @@ constexpr Counter kCounters[] = {{.name = "rpc_backlog", .least = 0.1},
                                  {.name = "retransmits"},
                                  {.name = "discards"},
                                  {.name = "pauses"},
-                                 {.name = "congestion_marks"}};
+                                 {.name = "congestion_marks"},
+                                 {.name = "in_discards", .of_switches = true},
+                                 {.name = "out_discards", .of_switches = true},
+                                 {.name = "in_pause_frames", .of_switches = true},
+                                 {.name = "out_pause_frames", .of_switches = true}};
 constexpr double kRose = 3;              // standard deviations of the groups before
 constexpr double kLeastRelative = 0.05;  // standard deviation of a counter that few attempts show
 
@@ -57,23 +64,69 @@ std::optional<double> read_in(const Record& first, const std::vector<Record>& ot
   return nodes == 0 ? std::nullopt : std::optional(sum / static_cast<double>(nodes));
 }
 
+/// The same of all ports of switches that count it while the attempt ran; nothing if one of `ports` does not.
+std::optional<double> read_at_ports(const Record& switches, std::size_t nodes, std::string_view name,
+                                    const std::set<Subject>& ports) {
+  double sum = 0;
+  std::size_t found = 0;
+  for (const auto& measured : switches.measurements) {
+    if (measured.metric != name || !ports.contains(measured.subject)) continue;
+    sum += measured.samples.front();
+    ++found;
+  }
+  return ports.empty() || found < ports.size() ? std::nullopt : std::optional(sum / static_cast<double>(nodes));
+}
+
+/// The evidence of one group: of its nodes, and of the site's switches during the same attempts.
+struct GroupEvidence {
+  StepEvidence nodes, switches;
+
+  /// The ports that have this count in any attempt.
+  void add_ports(std::string_view name, std::set<Subject>& ports) const {
+    for (const auto& record : switches.records) {
+      for (const auto& measured : record.measurements)
+        if (measured.metric == name && measured.subject.kind == "switch_port") ports.insert(measured.subject);
+    }
+  }
+  /// `counter` in each attempt that has it, in a group of `count` nodes.
+  [[nodiscard]] std::vector<double> values(const Counter& counter, std::size_t count,
+                                           const std::set<Subject>& ports) const {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < nodes.records.size(); ++i) {
+      const auto value = counter.of_switches ? read_at_ports(switches.records[i], count, counter.name, ports)
+                                             : read_in(nodes.records[i], nodes.others[i], counter.name);
+      if (value) all.push_back(*value);
+    }
+    return all;
+  }
+};
+
+GroupEvidence evidence_of(const JudgeInputs& given, const plan::Step& step) {
+  GroupEvidence found{
+      .nodes = collect(given.plan, step, given.attempts_of(step), given.journal, given.machines, given.evidence),
+      .switches = {}};
+  if (given.plan.probes.contains(plan::kSwitchCompanion))
+    found.switches = site_evidence(given.plan, step, found.nodes, given.journal, given.evidence).step;
+  else
+    found.switches.records.resize(found.nodes.records.size());
+  return found;
+}
+
 /// The counter that rose most in the group that falls out; also gives the points of `knee` its values.
 std::optional<KneeCounter> risen(const JudgeInputs& given, const KneeRange& range, KneeFound& knee) {
   std::optional<KneeCounter> most;
   double most_rise = 0;
-  std::vector<StepEvidence> found;
-  for (const auto& [step, result] : range.groups)
-    found.push_back(
-        collect(given.plan, *step, given.attempts_of(*step), given.journal, given.machines, given.evidence));
+  std::vector<GroupEvidence> found;
+  for (const auto& [step, result] : range.groups) found.push_back(evidence_of(given, *step));
   for (const Counter& counter : kCounters) {
     std::vector<double> before, at;
     std::map<std::string_view, double> by_step;
+    std::set<Subject> ports;
+    for (const auto& group : found)
+      if (counter.of_switches) group.add_ports(counter.name, ports);
     for (std::size_t i = 0; i < range.groups.size(); ++i) {
       const auto& [step, result] = range.groups[i];
-      std::vector<double> values;
-      for (std::size_t j = 0; j < found[i].records.size(); ++j) {
-        if (const auto value = read_in(found[i].records[j], found[i].others[j], counter.name)) values.push_back(*value);
-      }
+      const std::vector<double> values = found[i].values(counter, step->nodes.size(), ports);
       if (values.empty()) continue;
       by_step[step->id] = median(values);
       if (result == range.first) at = values;

@@ -292,5 +292,19 @@ TEST(GpuTrust, a_list_has_one_key_for_every_gpu_of_the_run_and_no_other) {
   EXPECT_EQ(check_gpus(listed, at, answers)->what, "the GPUs of n02: not_asked: w");
 }
 
+TEST(Statement, risks_of_another_curve_are_told_from_a_contradiction) {
+  const json made = {
+      {"predicate",
+       {{"plan",
+         {{"steps", 3},
+          {"agreedRisk", {{"vendorRiskOfPlan", "0.01"}, {"buyerRiskOfPlan", "0.02"}, {"beyond", "0.04"}}}}}}}};
+  json read = made;
+  read["predicate"]["plan"]["agreedRisk"]["buyerRiskOfPlan"] = "0.03";
+  EXPECT_NE(hint_of_difference(read, made).find("computes another curve"), std::string::npos);
+  read["predicate"]["plan"]["agreedRisk"]["beyond"] = "0.05";
+  EXPECT_NE(hint_of_difference(read, made).find("contradicts"), std::string::npos);
+  EXPECT_NE(hint_of_difference({{"predicate", 1}}, made).find("contradicts"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace assay::dossier

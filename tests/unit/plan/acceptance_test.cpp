@@ -1,11 +1,16 @@
 // How likely a plan accepts a fleet without fault, against the same fleet made up many times.
 #include "orchestrator/plan/acceptance.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/judge/decide/between_runs.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/small_samples.h"
 #include "tests/unit/fixture.h"
@@ -45,6 +50,67 @@ double share_that_passes(const HealthyFleet& fleet, int attempts, int more_attem
   return static_cast<double>(passed) / kCells;
 }
 
+/// Made-up fleets of steps with several cells, judged with Student's t by their own deviations or by the pooled ones.
+class MadeUp {
+ public:
+  MadeUp(const HealthyFleet& fleet, const Repeats& repeats)
+      : fleet_(fleet), repeats_(repeats), all_(repeats.attempts + repeats.more_attempts) {}
+
+  double accepted(int fleets) {
+    int count = 0;
+    for (int i = 0; i < fleets; ++i) count += is_accepted() ? 1 : 0;
+    return static_cast<double>(count) / fleets;
+  }
+
+ private:
+  bool is_accepted() {
+    const auto cells = static_cast<std::size_t>(repeats_.cells_per_step);
+    std::vector<std::vector<std::vector<double>>> steps(repeats_.steps);
+    for (auto& step : steps) {
+      step.resize(cells);
+      for (auto& cell : step) {
+        const double node = 1 + fleet_.margin + fleet_.between_nodes * normal_(random_);
+        for (int i = 0; i < all_; ++i) cell.push_back(node + fleet_.between_runs * normal_(random_));
+      }
+    }
+    std::vector<int> counts(steps.size(), repeats_.attempts);
+    const std::vector<bool> first = passes(steps, counts);
+    for (std::size_t i = 0; i < steps.size(); ++i) counts[i] = first[i] ? repeats_.attempts : all_;
+    return std::ranges::all_of(passes(steps, counts), [](bool one) { return one; });
+  }
+
+  std::vector<bool> passes(const std::vector<std::vector<std::vector<double>>>& steps, const std::vector<int>& counts) {
+    judge::BetweenRuns between;
+    std::vector<std::vector<judge::AttemptsEstimate>> all(steps.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      for (const auto& cell : steps[i]) {
+        judge::AttemptsEstimate& one = all[i].emplace_back();
+        one.each.assign(cell.begin(), cell.begin() + counts[i]);
+        const Moments of = moments(one.each);
+        one.value = of.mean, one.between = of.standard_deviation();
+        between.add(std::to_string(i), one);
+      }
+    }
+    std::vector<bool> pass;
+    for (const auto& step : all) {
+      pass.push_back(std::ranges::all_of(step, [&](const judge::AttemptsEstimate& one) {
+        const judge::Scatter scatter = between.of(one, {});
+        const auto [t, fresh] = quantiles_.try_emplace(scatter.degrees, 0);
+        if (fresh) t->second = student_quantile(1 - kRisk / 2, scatter.degrees);
+        return one.value >= 1 + t->second * scatter.deviation / std::sqrt(static_cast<double>(one.each.size()));
+      }));
+    }
+    return pass;
+  }
+
+  HealthyFleet fleet_;
+  Repeats repeats_;
+  int all_;
+  std::mt19937_64 random_{7};
+  std::normal_distribution<double> normal_;
+  std::map<double, double> quantiles_;
+};
+
 double chance_to_pass(const HealthyFleet& fleet, int attempts, int more_attempts, const StatedUncertainty& stated,
                       std::size_t steps) {
   return ChanceToPass(fleet, {.attempts = attempts, .more_attempts = more_attempts, .steps = steps}, kRisk,
@@ -78,6 +144,18 @@ TEST(acceptance, the_integral_is_what_made_up_fleets_show) {
       EXPECT_NEAR(chance_to_pass(fleet, 3, 0, stated, kManySteps), share_that_passes(fleet, 3, 0, instrument), kError);
     }
   }
+}
+
+TEST(acceptance, fleets_with_many_cells_are_accepted_as_made_up_ones) {
+  constexpr int kFleets = 2500;
+  constexpr double kError = 0.03;  // three standard errors
+  for (const auto& [fleet, repeats] :
+       {std::pair{HealthyFleet{.margin = 0.045, .between_nodes = 0.005, .between_runs = 0.02},
+                  Repeats{.attempts = 3, .more_attempts = 4, .steps = 7, .cells_per_step = 32}},
+        {HealthyFleet{.margin = 0.025, .between_nodes = 0.005, .between_runs = 0.01},
+         Repeats{.attempts = 3, .more_attempts = 10, .steps = 40, .cells_per_step = 8}}})
+    EXPECT_NEAR(std::exp(ChanceToPass(fleet, repeats, kRisk, {}).log_all(fleet.margin)),
+                MadeUp(fleet, repeats).accepted(kFleets), kError);
 }
 
 TEST(acceptance, at_the_limit_a_cell_passes_with_the_risk_at_most) {

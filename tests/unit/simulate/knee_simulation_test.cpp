@@ -2,12 +2,19 @@
 // of a bad node.
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <map>
 #include <numeric>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/locate/knee_search.h"
+#include "orchestrator/judge/locate/knees.h"
+#include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/simulate/random.h"
+#include "probes/core/recorder.h"
+#include "probes/core/utc_time.h"
 #include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::simulate {
@@ -130,6 +137,87 @@ TEST(simulate, without_a_counter_that_rose_none_is_named) {
   EXPECT_EQ(fleet.verdict.knees.at(0).state, judge::KneeState::found);
   EXPECT_FALSE(fleet.verdict.knees[0].counter);
   EXPECT_NE(fleet.verdict.knees[0].reason.find("no counter that was read rose"), std::string::npos);
+}
+
+/// A made-up feed of two ports of a switch, read by one watch for each attempt of `fleet`: as many discards as `at`
+/// gives for the nodes of the attempt.
+class SwitchFeed {
+ public:
+  SwitchFeed(const Rehearsal& fleet, int (*at)(std::size_t nodes, int port))
+      : fleet_(fleet), journal_(fleet.run.journal) {
+    static constexpr Metric kMetrics[] = {lower("out_discards", "1", "of a port")};
+    static constexpr ProbeSpec kSpec{.name = plan::kSwitchCompanion,
+                                     .companion = true,
+                                     .measures = "Switches.",
+                                     .method = "None.",
+                                     .source = "None.",
+                                     .metrics = kMetrics};
+    plan_ = fleet.plan;
+    plan_.probes[plan::kSwitchCompanion] = {
+        .sha256 = "", .description = *read_description(describe(kSpec).dump(), plan::kSwitchCompanion)};
+    for (const auto& attempt : journal_.attempts) {
+      std::ostringstream out;
+      Recorder recorder(out, kSpec,
+                        {.probe = plan::kSwitchCompanion,
+                         .revision = 1,
+                         .host = {{"name", std::string("h")}, {plan::kSimulated, true}}});
+      for (int port = 0; port < 2; ++port) {
+        const int discards = at(nodes_of(attempt), port);
+        if (discards >= 0)
+          recorder.measurement("out_discards", discards, {"switch_port", fmt::format("leaf/swp{}", port)},
+                               {{"from_s", seconds(attempt.begin)}, {"to_s", seconds(attempt.end)}});
+      }
+      recorder.end({.status = Status::complete, .reason = ""});
+      const int number = static_cast<int>(journal_.watches.size()) + 1;
+      const std::string path = judge::watch_record_path(number, plan::kSwitchCompanion);
+      files_[path] = out.str();
+      journal_.watches.push_back({.number = number,
+                                  .probe = plan::kSwitchCompanion,
+                                  .outcome = AttemptOutcome::exited,
+                                  .reason = "",
+                                  .begin = attempt.begin,
+                                  .end = attempt.end,
+                                  .evidence = {{.path = path, .sha256 = "", .bytes = out.str().size()}}});
+    }
+  }
+
+  [[nodiscard]] judge::KneeFound knee() const {
+    const auto simulated = simulated_evidence(fleet_.plan, fleet_.run.journal, fleet_.run.records);
+    const auto read = [&](const judge::EvidenceFile& file) -> std::expected<std::string, InputError> {
+      const auto made = files_.find(file.path);
+      return made == files_.end() ? simulated(file) : made->second;
+    };
+    return judge::knees_of(plan_, fleet_.verdict, journal_, read).at(0);
+  }
+
+ private:
+  static double seconds(const std::string& utc) {
+    return std::chrono::duration<double>(utc_time(utc)->time_since_epoch()).count();
+  }
+  [[nodiscard]] std::size_t nodes_of(const judge::Attempt& attempt) const {
+    const auto* step = plan_.step(attempt.step);
+    return step == nullptr ? attempt.nodes.size() : step->nodes.size();
+  }
+
+  const Rehearsal& fleet_;
+  plan::Plan plan_;
+  judge::Journal journal_;
+  std::map<std::string, std::string> files_;
+};
+
+TEST(simulate, counts_of_switch_ports_that_rose_at_a_knee_are_named) {
+  const Rehearsal fleet(drawn(growing(kSum), {.knees = {{.nodes = 12}}}, 3));
+  const auto full = [](std::size_t nodes, int port) { return nodes <= 12 ? 2 : 500 * (port + 1); };
+  const judge::KneeFound knee = SwitchFeed(fleet, full).knee();
+  ASSERT_TRUE(knee.counter) << knee.reason;
+  EXPECT_EQ(knee.counter->name, "out_discards");
+  EXPECT_EQ(knee.counter->at, 1500.0 / 16);
+  EXPECT_EQ(knee.state, judge::KneeState::found);
+  EXPECT_NE(knee.reason.find("out_discards rose there most"), std::string::npos) << knee.reason;
+  // What grows only as the nodes do, and a port that was not read in the group that falls out.
+  EXPECT_FALSE(SwitchFeed(fleet, [](std::size_t nodes, int) { return static_cast<int>(nodes) * 30; }).knee().counter);
+  const auto unread = [](std::size_t nodes, int port) { return nodes <= 12 ? 2 : port == 0 ? 500 : -1; };
+  EXPECT_FALSE(SwitchFeed(fleet, unread).knee().counter);
 }
 
 TEST(simulate, a_plan_with_a_knee_states_its_tests_and_is_read_back) {
