@@ -119,7 +119,10 @@ void FleetModel::add_condition(Recipe& recipe, const plan::RequiredCondition& de
                                  .value = value,
                                  .site = demand.site,
                                  .of_ports = judged == plan::JudgedScope::nic,
-                                 .scope = of});
+                                 .scope = of,
+                                 .larger_meets = demand.at_least  ? std::optional(true)
+                                                 : demand.at_most ? std::optional(false)
+                                                                  : std::nullopt});
   } else if (demand.site.empty() && fit_of(demand, known->value) != plan::Fit::met) {
     known->value = value;
   }
@@ -274,17 +277,26 @@ std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, c
   return all;
 }
 
-/// The conditions that are demanded, met, as this node sees them; a fault that names one makes it miss.
+/// A value in place of `met` that misses the demand, of a number as far off as a fault that leaves the share `left`.
+static Value missing(const MetCondition& condition, const Value& met, double left) {
+  const auto number = number_in(met).value_or(0);
+  if (!condition.larger_meets || number == 0 || left <= 0) return "made up to miss";
+  return *condition.larger_meets ? number * left : number / left;
+}
+
+/// The conditions that are demanded, met, as this node sees them, or all nodes together where they are judged together;
+/// a fault that names one makes it miss.
 void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
                                    const site::Node& node, const std::string& occasion) const {
   const auto ports = node.planes.find(step.plane);
   for (const auto& condition : recipe.conditions) {
     if (condition.site.empty()) {
-      const bool named = share_left({node.name}, condition.name, occasion, true) < 1;
+      const bool together = is_together(condition.scope);
+      const double left = share_left(together ? step.nodes : std::vector{node.name}, condition.name, occasion, true);
       const auto* idle = switch_of(step.nodes, condition.switched_by);
       const Value& met = idle != nullptr && idle->stuck ? condition.on : condition.value;
-      const Value value = named ? Value{"made up to miss"} : met;
-      if (condition.scope == plan::JudgedScope::node || is_together(condition.scope)) {
+      const Value value = left < 1 ? missing(condition, met, left) : met;
+      if (condition.scope == plan::JudgedScope::node || together) {
         recorder.condition(condition.name, value);
         continue;
       }

@@ -52,6 +52,7 @@ struct MetCondition {
   std::string switched_by = {};  ///< parameter of a contrast, if this is its step with the feature off
   Value on = {};                 ///< the value with the feature on
   plan::JudgedScope scope = plan::JudgedScope::node;  ///< of a demand: what it is recorded of
+  std::optional<bool> larger_meets = {};              ///< of a number with a bound: whether a larger one meets it, too
 };
 
 /// The model of one plan, which must outlive it and have a simulation. The same plan gives the same numbers, in any

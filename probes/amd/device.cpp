@@ -11,6 +11,7 @@
 
 #include "probes/amd/current.h"
 #include "probes/amd/hip.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/patience.h"

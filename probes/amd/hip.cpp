@@ -2,6 +2,7 @@
 #include "probes/amd/hip.h"
 
 #include <array>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "probes/amd/current.h"
-#include "probes/core/library.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/device.h"
 
@@ -116,26 +117,16 @@ std::vector<char> compiled() {
 
 }  // namespace
 
-Library open_of_rocm(const std::vector<std::string>& names, std::string_view title, std::string_view folders) {
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  try {
-    return Library::open(views, title, folders);
-  } catch (const Skip&) {  // the folders that are named come first
-    try {
-      return Library::open(views, title, kRocmFolder);
-    } catch (const Skip& missing) {
-      throw Skip(fmt::format("{}; it comes with {} or newer", missing.what(), api::kFirstRocm));
-    }
-  }
-}
-
 const api::Functions& hip() {
   static const api::Functions kFunctions = [] {
-    std::vector<std::string> names;
-    for (const int major : api::kMajors) names.push_back(fmt::format("{}{}", api::kLibrary, major));
-    const Library runtime = open_of_rocm(names, "the HIP runtime");
-    const Library compiler =
-        open_of_rocm({fmt::format("{}{}", api::kCompiler, version_of(runtime))}, "the compiler of the HIP runtime");
+    const Library runtime = open_of_rocm({.title = "the HIP runtime",
+                                          .names = {std::begin(api::kLibraries), std::end(api::kLibraries)},
+                                          .older = {std::begin(api::kOlder), std::end(api::kOlder)},
+                                          .first = api::kFirstRocm});
+    const Library compiler = open_of_rocm({.title = "the compiler of the HIP runtime",
+                                           .names = {fmt::format("{}{}", api::kCompiler, version_of(runtime))},
+                                           .older = {},
+                                           .first = api::kFirstRocm});
     api::Functions found = {};
     find_runtime(runtime, found);
     find_compiler(compiler, found);

@@ -3,17 +3,11 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "probes/amd/hip_api.h"
 #include "probes/amd/smi.h"
-#include "probes/core/library.h"
 
 namespace assay::amd {
-
-/// A library of ROCm by its sonames, newest first: from `folders`, the usual ones, or where ROCm's packages link it.
-/// Throws Skip with the release that has it.
-Library open_of_rocm(const std::vector<std::string>& names, std::string_view title, std::string_view folders = "");
 
 /// The functions, from the first call on. Throws Skip with a hint when they are absent or of another version.
 const hip_api::Functions& hip();

@@ -12,8 +12,8 @@ struct CUgraphExec_st;
 namespace assay::amd::hip_api {
 
 /// The runtime and the compiler by their sonames, newest first; both must be of one version.
-inline constexpr int kMajors[] = {7, 6};
-inline constexpr const char* kLibrary = "libamdhip64.so.";
+inline constexpr const char* kLibraries[] = {"libamdhip64.so.7", "libamdhip64.so.6"};
+inline constexpr const char* kOlder[] = {"libamdhip64.so.5"};
 inline constexpr const char* kCompiler = "libhiprtc.so.";
 inline constexpr const char* kFirstRocm = "ROCm 6.0";
 

@@ -10,6 +10,7 @@
 
 #include "probes/amd/hip.h"
 #include "probes/amd/hipblaslt_api.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/gemm_library.h"
 
@@ -119,8 +120,11 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
   for (const char* variable : {"HIPBLASLT_OVERRIDE_COMPUTE_TYPE_XF32", "HIPBLASLT_TUNING_OVERRIDE_FILE"}) {
     if (unsetenv(variable) != 0) throw std::runtime_error(fmt::format("removing {} failed", variable));
   }
-  const Library library =
-      amd::open_of_rocm({std::begin(blas::kLibraries), std::end(blas::kLibraries)}, kTitle, folders);
+  const Library library = amd::open_of_rocm({.title = kTitle,
+                                             .names = {std::begin(blas::kLibraries), std::end(blas::kLibraries)},
+                                             .older = {},
+                                             .first = amd::hip_api::kFirstRocm,
+                                             .folders = folders});
   functions_ = std::make_unique<GemmFunctions>(GemmFunctions{look_up(library)});
   path_ = library.path();
   const blas::Functions& f = functions_->f;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-#include "probes/core/library.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/probe.h"
 
 namespace assay::amd {
@@ -18,38 +18,13 @@ namespace {
 constexpr const char* kTitle = "AMD SMI";
 constexpr unsigned kMostListed = 1024;  // GPUs, pages or processes: more is no answer
 
-bool exists(const std::string& path) {
-  std::error_code failed;
-  return std::filesystem::exists(path, failed);
-}
-
-/// The library, or the words of why not; an older one is named.
+/// The library at the path `wanted`, or by its name.
 Library open_library(const std::string& wanted) {
-  const std::string_view name = wanted.empty() ? smi::kLibrary : std::string_view(wanted);
-  try {
-    return Library::open(name, kTitle);
-  } catch (const Skip& missing) {
-    if (!wanted.empty() && wanted != smi::kLibrary) throw;
-    std::string words = missing.what();
-    try {
-      return Library::open(smi::kLibrary, kTitle, kRocmFolder);
-    } catch (const Skip& there_too) {
-      words = there_too.what();
-    }
-    for (const char* older : smi::kOlder) {
-      std::optional<Library> found;
-      try {
-        found = Library::open(older, kTitle, kRocmFolder);
-      } catch (const Skip&) {
-        continue;
-      }
-      throw Skip(
-          fmt::format("{} at {} is of an older ROCm: {} of {} or newer is read; hint: install that too, "
-                      "and name its folder in {}",
-                      kTitle, found->path(), smi::kLibrary, smi::kFirstRocm, kLibraryPathVariable));
-    }
-    throw Skip(fmt::format("{}; it comes with {} or newer", words, smi::kFirstRocm));
-  }
+  if (!wanted.empty() && wanted != smi::kLibrary) return Library::open(wanted, kTitle);
+  return open_of_rocm({.title = kTitle,
+                       .names = {smi::kLibrary},
+                       .older = {std::begin(smi::kOlder), std::end(smi::kOlder)},
+                       .first = smi::kFirstRocm});
 }
 
 smi::Functions find_functions(const Library& in) {
@@ -131,15 +106,6 @@ std::optional<std::string> text_in(const char (&text)[smi::kText]) {
 
 std::string pci_address_of(std::uint64_t bits) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", bits >> 16, bits >> 8 & 0xff, bits >> 3 & 0x1f, bits & 0x7);
-}
-
-bool has_driver(const std::string& root) { return exists(root + "/sys/module/amdgpu"); }
-
-std::string reach_hint(const std::string& root) {
-  if (!has_driver(root)) return "hint: load the driver amdgpu, or run where the GPUs are";
-  if (!exists(root + "/dev/kfd"))
-    return "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)";
-  return "hint: is the user in the groups video and render?";
 }
 
 AmdSmi::AmdSmi(const std::string& wanted) {

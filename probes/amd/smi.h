@@ -130,13 +130,4 @@ std::optional<std::string> text_in(const char (&text)[smi::kText]);
 /// "0000:1b:00.0" of the bits of an address.
 std::string pci_address_of(std::uint64_t bits);
 
-/// Where ROCm's packages link the newest of their libraries.
-inline constexpr const char* kRocmFolder = "/opt/rocm/lib";
-
-/// Whether the driver amdgpu is loaded; `root` precedes the paths of the machine.
-bool has_driver(const std::string& root = "");
-
-/// A hint of why an AMD GPU cannot be reached here: the driver, or a container without its devices.
-std::string reach_hint(const std::string& root = "");
-
 }  // namespace assay::amd

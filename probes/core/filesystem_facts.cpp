@@ -25,7 +25,6 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/host_facts.h"
-#include "probes/core/probe.h"
 #include "probes/core/text.h"
 
 namespace assay {
@@ -183,6 +182,11 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
   if (facts.not_storage.empty()) facts.no_direct = no_direct(facts, directory);
   facts.unfit = facts.not_storage.empty() ? facts.no_direct : facts.not_storage;
   return facts;
+}
+
+void record_filesystem(const FilesystemFacts& facts, Recorder& record) {
+  record.condition("filesystem", facts.type);
+  if (!facts.device_class.empty()) record.condition("device_class", facts.device_class);
 }
 
 void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/probe.h"
+#include "probes/core/recorder.h"
 #include "probes/core/units.h"
 
 namespace assay {
@@ -49,6 +51,15 @@ std::string device_class_of(const std::string& place);
 /// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before the
 /// device in spite of O_DIRECT), and a filesystem that refuses O_DIRECT.
 FilesystemFacts filesystem_facts(const std::string& directory);
+
+/// The condition of probes that measure a file system, by device_class_of().
+inline constexpr ConditionSpec kDeviceClass =
+    if_present("device_class",
+               "bus, model and PCI ids of the block device by sysfs: virtio, or the ids of an adapter that emulates "
+               "NVMe; recorded where there is a block device with a bus");
+
+/// Records filesystem, and device_class where it is known.
+void record_filesystem(const FilesystemFacts& facts, Recorder& record);
 
 /// Throws Skip with the reason when `facts` are unfit or fewer than `needed` bytes (and a tenth more) are free.
 void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed);

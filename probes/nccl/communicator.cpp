@@ -95,7 +95,8 @@ struct Nccl::Functions {
 
 Nccl::Nccl(const Product& product) : functions_(std::make_unique<Functions>(product)) {
   if (functions_->version_code() < kOldest)
-    throw Skip(fmt::format("{} {} at {} is older than 2.18", product.title, functions_->version(), path()));
+    throw Skip(fmt::format("{} {} at {} is older than 2.18; hint: install a newer one, or name its folder in {}",
+                           product.title, functions_->version(), path(), kLibraryPathVariable));
 }
 
 Nccl::~Nccl() = default;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/amd/gpu_facts.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/probe.h"
 #include "probes/power/gpu_power.h"
 

@@ -9,7 +9,7 @@
 #include <cblas.h>
 #include <fmt/format.h>
 
-#include "probes/amd/smi.h"
+#include "probes/amd/rocm_library.h"
 #include "probes/core/recorder.h"
 #include "probes/host/blas_kernels.h"
 #include "probes/power/host_load.h"

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/amd/rocm_library.h"
 #include "probes/core/probe.h"
 
 namespace assay::power {

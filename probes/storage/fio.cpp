@@ -177,9 +177,8 @@ void Fio::record_conditions(Recorder& record) const {
   record.condition("engine", plan_.engine);
   record.condition("direct_io", direct_reported_ && resident == 0 && moved_by_device);
   record.condition("resident_pages", static_cast<std::int64_t>(resident));
-  record.condition("filesystem", facts_.type);
+  record_filesystem(facts_, record);
   record.condition("device", facts_.device);
-  if (!facts_.device_class.empty()) record.condition("device_class", facts_.device_class);
   if (facts_.rotational) record.condition("rotational", *facts_.rotational);
   record.condition("file_size", static_cast<std::int64_t>(plan_.file_size.count));
   record.condition("data_pattern", std::string("random, refilled for every block"));

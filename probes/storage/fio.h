@@ -67,9 +67,7 @@ inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "file_size", .meaning = "bytes of the test file"},
     {.name = "data_pattern", .meaning = "what is written: incompressible random data, refilled for every block"},
     {.name = "completions_min", .meaning = "fewest I/Os of one sample"},
-    if_present("device_class",
-               "bus, model and PCI ids of the block device by sysfs: virtio, or the ids of an adapter that emulates "
-               "NVMe; recorded where there is a block device with a bus"),
+    kDeviceClass,
 };
 
 /// The test file; how much is written into it depends on the rate.

@@ -110,8 +110,8 @@ std::string kind_words(const plan::Plan& plan) { return plan.simulation ? "Simul
 
 bool is_first_of_measurement(const plan::Plan& plan, const plan::Requirement& requirement) {
   const auto first = std::ranges::find_if(plan.profile.requirements, [&](const auto& one) {
-    return one.probe == requirement.probe && one.scope == requirement.scope && one.during == requirement.during &&
-           one.parameters == requirement.parameters;
+    return !one.demand && one.probe == requirement.probe && one.scope == requirement.scope &&
+           one.during == requirement.during && one.parameters == requirement.parameters;
   });
   return first != plan.profile.requirements.end() && first->id == requirement.id;
 }

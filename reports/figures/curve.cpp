@@ -19,7 +19,7 @@ constexpr double kCurveTop = 44;
 constexpr double kCurveBottom = 264;
 constexpr double kHeight = 312;
 constexpr double kInset = 18;  // of the first and the last size
-constexpr double kRoom = 46;   // between the labels of two sizes
+constexpr double kRoom = 8;    // between the labels of two sizes
 
 /// From sizes and values to places.
 struct Frame {
@@ -93,12 +93,13 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
   svg += svg_text(0, kCurveTop - 10, "start", "mark", curve.y_name + unit);
-  double last = -kRoom;
+  double end = 0;  // of the last label
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
     svg += svg_line(x, kCurveBottom, x, kCurveBottom + 5, "axis");
-    if (point.label.empty() || x - last < kRoom) continue;
-    last = x;
+    const double half = text_width(point.label) / 2;
+    if (point.label.empty() || x - half < end) continue;
+    end = x + half + kRoom;
     svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
   }
   return svg + svg_text((kCurveLeft + kCurveRight) / 2, kCurveBottom + 38, "middle", "mark", curve.x_name);

@@ -17,6 +17,7 @@ PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 FAKE_CUDA = os.environ["FAKE_CUDA"]
 TOKEN = "ab" * 32
+STOPPED_S = 5  # after SIGTERM, as SECURITY says
 
 
 def words_of(kind, rank, scratch, leak=False):
@@ -275,14 +276,14 @@ class Crossing(unittest.TestCase):
             with self.subTest(kind=kind):
                 time.sleep(0.3)
                 process.send_signal(signal.SIGTERM)
-                out, _ = process.communicate(timeout=20)
+                out, _ = process.communicate(timeout=STOPPED_S)
                 if kind not in BY_ITSELF:  # those are answered at once
                     self.assertIn("stopped before the last try was over", out)
         words = [*words_of("udp", 2, self.scratch), "--watched=on", "--tries=10", "--timeout=4s"]
         watching = self.start("blue2", 2, words, 3)
         time.sleep(0.3)
         watching.send_signal(signal.SIGTERM)
-        self.assertIn("stopped before the last try was over", watching.communicate(timeout=20)[0])
+        self.assertIn("stopped before the last try was over", watching.communicate(timeout=STOPPED_S)[0])
 
     def test_nothing_is_sent_but_to_the_declared_addresses(self):
         self.fabric.filter("drop")

@@ -82,7 +82,7 @@ unit_program(launch FILES launch/* core/rendezvous* LIBRARIES assay_launch)
 get_property(every_probe GLOBAL PROPERTY ASSAY_PROBES)
 unit_program(storage FILES storage/* workloads/* LIBRARIES assay_fio assay_crossing assay_durability
   STARTS fake_fio lying_fs fake_verbs fake_cuda memory_residue storage_bandwidth storage_cluster storage_metadata storage_consistency storage_ingest
-  storage_durability checkpoint_cluster)
+  storage_durability checkpoint checkpoint_cluster)
 unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/* host/*_process cuda/*_process train/*_process
   train_gpu/*_process inference/*_process
   LIBRARIES assay_amd_smi assay_gloo_facts assay_nccl assay_verbs_facts power_steps

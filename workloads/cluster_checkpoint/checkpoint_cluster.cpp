@@ -119,6 +119,7 @@ constexpr ConditionSpec kConditions[] = {
     if_asked("peer_port",
              "This rank's RDMA port and its address, recorded where copies to other nodes' memory went by verbs."),
     kAbandonedRemoved,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "tiers~shared model=llama3-8b", .held = "14 8030261248 /divisor", .times = "repetitions"},

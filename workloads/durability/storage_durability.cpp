@@ -287,6 +287,7 @@ constexpr ConditionSpec kConditions[] = {
                 "test: require true."},
     {.name = "interrupted_clients", .meaning = "Ranks with such a write."},
     kAbandonedRemoved,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "4096 ranks streams slots+16416"},  // kDurableBlock, kMostRecords and names

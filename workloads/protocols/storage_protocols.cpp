@@ -270,7 +270,7 @@ constexpr ConditionSpec kConditions[] = {
     kMountOptions,     kNonceOfFiles,
     kClientsTotal,     kEveryReaderElsewhere,
     kPreloaded,        {.name = "s3_library", .meaning = "Library that made the requests."},
-    kAbandonedRemoved,
+    kAbandonedRemoved, kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "2 ranks size", .times = "rounds"},

@@ -54,6 +54,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "engine", .meaning = "how I/O is done"},
     {.name = "checksum", .meaning = "checksum of each shard"},
     {.name = "nonce", .meaning = "key of this run's payload, besides rank and step"},
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.held = "size", .times = "repetitions+1"},
@@ -256,7 +257,7 @@ void measure(const Parameters& given, Recorder& record) {
   const bool moved = !facts.block_device || !before || !after ||
                      (after->written.count - before->written.count >= written &&
                       after->read.count - before->read.count >= 2 * written);
-  record.condition("filesystem", facts.type);
+  record_filesystem(facts, record);
   record.condition("device", facts.device);
   if (facts.rotational) record.condition("rotational", *facts.rotational);
   record.condition("direct_io", resident == 0 && moved);

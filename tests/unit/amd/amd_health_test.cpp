@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/amd/gpu_facts.h"
+#include "probes/amd/rocm_library.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
@@ -59,8 +60,18 @@ TEST(amd_facts, what_keeps_a_gpu_out_of_reach_is_a_hint) {
   tree.file("sys/module/amdgpu/version", "6.12.12\n");
   EXPECT_EQ(reach_hint(tree.path()),
             "hint: give the container /dev/kfd and /dev/dri (--device=/dev/kfd --device=/dev/dri)");
-  tree.file("dev/kfd", "");
-  EXPECT_EQ(reach_hint(tree.path()), "hint: is the user in the groups video and render?");
+  tree.file("dev/kfd/is/no/device", "");
+  EXPECT_EQ(reach_hint(tree.path()),
+            "hint: /dev/kfd does not open (Is a directory): add the user to the groups video and render, or allow the "
+            "container its devices");
+  const FakeTree open;
+  open.file("sys/module/amdgpu/version", "6.12.12\n");
+  open.file("dev/kfd", "");
+  EXPECT_EQ(reach_hint(open.path()),
+            "hint: /dev/kfd opens: read what amdgpu says of the GPUs in the kernel's log (dmesg)");
+  setenv("HIP_VISIBLE_DEVICES", "-1", 1);
+  EXPECT_EQ(reach_hint(open.path()), "hint: HIP_VISIBLE_DEVICES is '-1': unset it");
+  unsetenv("HIP_VISIBLE_DEVICES");
 }
 
 TEST(health_amd, a_healthy_node_tells_everything_of_eight_gpus) {

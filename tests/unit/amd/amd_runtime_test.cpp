@@ -1,39 +1,12 @@
 // The probes of AMD GPUs as processes over a made-up HIP runtime, which runs the kernels' text on the host, and made-up
 // hipBLASLt and RCCL.
-#include <filesystem>
-#include <map>
-
 #include <gtest/gtest.h>
 
-#include "tests/unit/paths.h"
-#include "tests/unit/probe_process.h"
+#include "tests/unit/amd/made_up_node.h"
 
 namespace assay::amd::runtime_test {
 namespace {
 
-/// A node of one GPU, its caches small, or what `hip` and `smi` say.
-struct Node {
-  std::string hip = "gpus=1 memory=259";
-  std::string smi = R"({"count": 1, "gpu": {"cache_kb": 64}})";
-  std::vector<std::string> more = {};
-  std::string rccl = "fault=none";
-  std::vector<std::string> folders = {"amdhip", "amd_26", "rccl"};  ///< of libraries
-  std::vector<std::string> sampling = {"--min-samples=2", "--max-samples=2", "--warmup-limit=0s"};
-};
-
-Record record_on(const Node& node, const std::string& probe, std::vector<std::string> arguments) {
-  std::map<std::string, std::string> variables = {
-      {"ASSAY_FAKE_AMDHIP", node.hip}, {"ASSAY_FAKE_AMD_SMI", node.smi}, {"ASSAY_FAKE_RCCL", node.rccl}};
-  for (const std::string& folder : node.folders)
-    variables["ASSAY_LIBRARY_PATH"] += build_file("tests/fakes/" + folder) + ":";
-  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  arguments.emplace_back("--quick");
-  arguments.insert(arguments.end(), node.sampling.begin(), node.sampling.end());
-  arguments.insert(arguments.end(), node.more.begin(), node.more.end());
-  const Record record = record_of(probe_file(probe), arguments);
-  for (const auto& [name, value] : variables) unsetenv(name.c_str());
-  return record;
-}
 Record hbm_on(const Node& node) { return record_on(node, "amd_hbm_bandwidth", {"--size=1MiB", "--slice=1MiB"}); }
 Record link_on(const Node& node) { return record_on(node, "amd_host_link", {"--size=1MiB"}); }
 Record peers_on(const Node& node) { return record_on(node, "amd_peer_bandwidth", {"--size=1MiB"}); }
@@ -49,10 +22,6 @@ Record gemm_on(const std::string& hip, const std::string& type, std::vector<std:
   more.insert(more.end(), {"--type=" + type, "--m=16", "--n=16", "--k=128", "--sample-length=10ms", "--trials=1"});
   return record_on({.hip = "memory=259 slow=20 " + hip, .more = more}, "amd_gemm", {});
 }
-
-Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
-
-const Subject kGpu = {"gpu", "a1ff74a1-0000-1000-8000-000000000000"};
 
 double mismatches(const Record& record) {
   const auto found = samples_of(record, "mismatches", kGpu);
@@ -347,42 +316,6 @@ TEST(amd_gemm, what_a_gpu_or_the_library_does_not_have_is_a_skip_and_what_fails_
     const Record record = gemm_on("gpus=1 " + one.hip, one.type);
     EXPECT_EQ(record.end.status, one.status) << one.hip;
     EXPECT_NE(record.end.reason.find(one.words), std::string::npos) << record.end.reason;
-  }
-}
-
-TEST(amd_absent, each_probe_says_what_is_missing_or_divided_and_what_to_do) {
-  if (std::filesystem::exists("/opt/rocm")) GTEST_SKIP() << "this machine has ROCm";
-  struct Probe {
-    std::string name;
-    std::vector<std::string> arguments = {};
-  };
-  const std::vector<Probe> probes = {{"amd_hbm_bandwidth"}, {"amd_host_link"},   {"amd_peer_bandwidth"},
-                                     {"amd_gemm"},          {"rccl_collective"}, {"load_bank", {"--engine", "gpu"}}};
-  const std::vector<std::pair<Node, std::string>> missing = {
-      {{.folders = {"none"}}, "libamdhip64.so.7, libamdhip64.so.6 does not open"},
-      {{.folders = {"none"}}, "it comes with ROCm 6.0 or newer"},
-      {{.hip = "fault=no_gpu"}, "the HIP runtime shows no GPU: a failure; hint: "},
-  };
-  for (const Probe& probe : probes) {
-    for (const auto& [node, words] : missing) {
-      Node here = node;
-      if (probe.name == "load_bank") here.sampling = {};
-      const Record record = record_on(here, probe.name, probe.arguments);
-      EXPECT_EQ(record.end.status, Status::skip) << probe.name << ": " << record.end.reason;
-      EXPECT_NE(record.end.reason.find(words), std::string::npos) << probe.name << ": " << record.end.reason;
-    }
-  }
-  const Record older = link_on({.folders = {"amdhip", "amd_25"}});
-  ASSERT_EQ(older.end.status, Status::complete) << older.end.reason;
-  const auto smi = value_of(older, "amd_smi", {"gpu", "GPU-a1ff74a100000000"});
-  ASSERT_TRUE(smi.has_value());
-  EXPECT_NE(std::get<std::string>(*smi).find("older ROCm: libamd_smi.so.26 of ROCm 7.0 or newer is read; hint: "),
-            std::string::npos)
-      << std::get<std::string>(*smi);
-  const std::string divided = R"({"count": 1, "gpu": {"cache_kb": 64, "compute": "CPX", "memory_mode": "NPS4"}})";
-  for (const Record& record : {link_on({.smi = divided}), hbm_on({.smi = divided})}) {
-    EXPECT_EQ(value_of(record, "compute_partition", kGpu), Value(std::string("CPX"))) << record.end.reason;
-    EXPECT_EQ(value_of(record, "memory_partition", kGpu), Value(std::string("NPS4")));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/figures/course_chart.h"
+#include "reports/figures/curve.h"
 #include "reports/figures/record_charts.h"
 #include "tests/unit/figures/chart_fixture.h"
 
@@ -268,9 +269,22 @@ TEST(StepCurves, of_a_simulated_load_are_none) {
   EXPECT_TRUE(one.steps().empty());
 }
 
+TEST(Curve, labels_below_its_points_do_not_touch) {
+  Curve curve;
+  for (const auto& [x, label] :
+       {std::pair(12.07, "12.07 GB/s"), {132.8, "132.8 GB/s"}, {199.2, "199.2 GB/s"}, {398.3, "398.3 GB/s"}})
+    curve.points.push_back({.x = x, .label = label, .value = 1e-7, .interval = {}, .limit = {}, .acceptance = {}});
+  const std::string svg = curve_svg(curve);
+  EXPECT_TRUE(contains(svg, ">132.8 GB/s<")) << svg;
+  EXPECT_FALSE(contains(svg, ">199.2 GB/s<")) << "50 units further, and 62 wide";
+  EXPECT_TRUE(contains(svg, ">398.3 GB/s<"));
+}
+
 /// Attempts of the step n01 at 0, 10 and 20 s of which each has a share, or none where it is negative.
-Chart offload_of(const std::vector<double>& shares, std::size_t attempts = 3, std::size_t requirement = 0) {
+Chart offload_of(const std::vector<double>& shares, std::size_t attempts = 3, std::size_t requirement = 0,
+                 bool demand_first = false) {
   Recorded made("virtual_network", {});
+  if (demand_first) made.plan.profile.requirements.front().demand = {.name = "offloaded_share", .at_least = 0.9};
   made.plan.steps.push_back({.id = "n01", .probe = "virtual_network", .nodes = {"left", "right"}});
   made.records.at("n01").resize(shares.size());
   for (std::size_t i = 0; i < shares.size(); ++i)
@@ -291,6 +305,7 @@ TEST(OffloadChart, has_a_line_for_each_node_over_the_time_of_the_attempts) {
   for (const char* words : {">left<", ">right<", "s since the first attempt", "adapters forwarded"})
     EXPECT_TRUE(contains(chart.svg, words)) << words << chart.svg;
   EXPECT_TRUE(contains(chart.caption, "0 is a switch in software"));
+  EXPECT_FALSE(offload_of({0.95, 0.9, 0.2}, 3, 1, true).svg.empty()) << "a demand has no charts";
 }
 
 TEST(OffloadChart, is_absent_where_nothing_counted_or_attempts_are_not_known) {

@@ -138,6 +138,7 @@ TEST(SimulatedOffload, accuses_the_node_whose_packets_pass_software_and_no_other
   for (const auto& result : fleet.verdict.results) {
     if (result.requirement != "virtual.offload" || result.outcome == judge::Outcome::pass) continue;
     ++(result.subject.id.find("n00003") == std::string::npos ? others : no_pass_of_it);
+    EXPECT_EQ(result.outcome, judge::Outcome::fail) << result.reason;
   }
   EXPECT_EQ(others, 0) << no_pass(fleet.verdict);
   EXPECT_EQ(no_pass_of_it, 5) << no_pass(fleet.verdict);  // its rounds

@@ -108,6 +108,20 @@ TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
 
 INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(profile_names()), name_of_test);
 
+TEST(profiles, a_required_rate_of_amd_gpus_is_of_a_document_that_names_the_gpu) {
+  for (const std::string name : {"amd-mi300x", "amd-mi325x", "amd-mi355x"}) {
+    EXPECT_EQ(ids_where(built_in(name),
+                        [](const plan::Requirement& one) {
+                          const std::string source = one.source.document + one.source.method;
+                          return one.required && (one.probe.starts_with("amd_") || one.probe == "rccl_collective") &&
+                                 one.limit.unit.ends_with("/s") && source.find("MI3") == std::string::npos &&
+                                 source.find("mi3") == std::string::npos;
+                        }),
+              "")
+        << name;
+  }
+}
+
 TEST(profiles, design_data_without_probes_is_planned_as_missing_by_name) {
   const auto plan = planned("amd-mi300x");
   const auto reason_of = [&](const std::string& requirement) {

@@ -171,6 +171,7 @@ inline Declared declared_by(const std::string& probe) {
   for (const char* of_kernel : {"cpu_load_by_others", "cpu_steal", "clock_synchronised"})
     found.conditions.insert(of_kernel);
   for (const char* of_nfs : {"rpc_backlog", "rpc_slots"}) found.conditions.erase(of_nfs);  // there may be no such mount
+  if (filesystem_facts(".").device_class.empty()) found.conditions.erase("device_class");
   return found;
 }
 

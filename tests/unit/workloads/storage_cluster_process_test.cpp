@@ -126,6 +126,19 @@ TEST_F(storage_cluster, says_how_it_transfers_and_how_cold_its_reads_were) {
   EXPECT_TRUE(record.measurements.empty());
 }
 
+TEST_F(storage_cluster, and_checkpoint_say_of_which_class_the_device_is) {
+  if (!filesystem_facts(".").unfit.empty()) GTEST_SKIP() << filesystem_facts(".").unfit;
+  const auto facts = filesystem_facts(place_.path());
+  const auto alone = record_of(probe_file("checkpoint"), {"--quick", "--directory=" + place_.path(), "--size=8MiB",
+                                                          "--queue-depth=1", "--repetitions=1"});
+  EXPECT_EQ(alone.end.status, Status::complete) << alone.end.reason;
+  for (const Record& record : {complete({}), alone}) {
+    EXPECT_EQ(value_of(record, "filesystem", node_of(record)), Value(facts.type));
+    EXPECT_EQ(value_of(record, "device_class", node_of(record)),
+              facts.device_class.empty() ? std::nullopt : std::optional<Value>(facts.device_class));
+  }
+}
+
 TEST_F(storage_cluster, two_runs_have_two_nonces_and_the_ranks_of_one_have_one) {
   std::set<std::string> nonces;
   for (int run = 0; run < 2; ++run) {

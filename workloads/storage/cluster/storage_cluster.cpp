@@ -119,6 +119,7 @@ constexpr ConditionSpec kConditions[] = {
     kAbandonedRemoved,
     kRpcBacklog,
     kRpcSlots,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},

@@ -47,6 +47,7 @@ constexpr ConditionSpec kConditions[] = {
     kPreloaded,
     {.name = "pairs", .meaning = "Pairs of writer and reader that were checked; all are ranks times ranks less one."},
     kAbandonedRemoved,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "20 ranks rounds size", .times = "1"},  // kSizesOfRank

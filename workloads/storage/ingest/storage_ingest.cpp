@@ -94,6 +94,7 @@ constexpr ConditionSpec kConditions[] = {
     kAbandonedRemoved,
     kRpcBacklog,
     kRpcSlots,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true,

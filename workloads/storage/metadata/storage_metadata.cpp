@@ -62,6 +62,7 @@ constexpr ConditionSpec kConditions[] = {
     kStartSpread,
     {.name = "files_total", .meaning = "Files that all ranks make in one repetition."},
     kAbandonedRemoved,
+    kDeviceClass,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "ranks threads files size+4096", .times = "repetitions"},

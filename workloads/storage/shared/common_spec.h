@@ -1,6 +1,7 @@
 // common_spec: parameters, metrics and conditions that mean the same in every probe of a shared storage.
 #pragma once
 
+#include "probes/core/filesystem_facts.h"
 #include "probes/core/probe.h"
 
 namespace assay::cluster_storage::common_spec {

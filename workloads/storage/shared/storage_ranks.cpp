@@ -102,7 +102,7 @@ StorageRanks meet_on_storage(Rendezvous& group, const Parameters& given, const S
 }
 
 void record_ranks(const StorageRanks& ranks, Recorder& record) {
-  record.condition("filesystem", ranks.facts.type);
+  record_filesystem(ranks.facts, record);
   if (!ranks.facts.source.empty()) record.condition("mount_source", ranks.facts.source);
   if (!ranks.facts.options.empty()) record.condition("mount_options", ranks.facts.options);
   record.condition("nonce", fmt::format("{:016x}", ranks.nonce));

@@ -43,7 +43,8 @@ struct StorageRanks {
 /// share a machine and the parameter `clients` is not processes.
 StorageRanks meet_on_storage(Rendezvous& group, const Parameters& given, const StorageNeeds& needs);
 
-/// Records filesystem, mount_source, mount_options, nonce, clients_total, read_by_other_node and preloaded.
+/// Records filesystem, device_class, mount_source, mount_options, nonce, clients_total, read_by_other_node and
+/// preloaded.
 void record_ranks(const StorageRanks& ranks, Recorder& record);
 
 /// Throws BadParameter if `shift` would let a rank of `world` read its own files.
