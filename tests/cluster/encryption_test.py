@@ -1,5 +1,6 @@
-"""What encrypts a stream, by the stock kernel of a virtual machine: nothing, TLS, IPsec, and nothing where the probe's sockets pass IPsec by; and what its filters of tc
-count. The kernel encrypts and forwards in software: no adapter stands behind it, and speeds mean nothing."""
+"""What encrypts a stream, by the stock kernel of a virtual machine: nothing, TLS, IPsec, and nothing where the probe's sockets pass
+IPsec by; and what its filters of tc count. The kernel encrypts and forwards in software: no adapter stands behind it, and speeds mean
+nothing."""
 import collections
 import json
 import os

@@ -1,15 +1,9 @@
 """Who is at fault where nodes that work together fall short: extra tests over real ssh, on nodes whose probe is told who is slow."""
 import json
-import pathlib
 import signal
-import subprocess
-import unittest
 
-from harness import DEADLINE_S, Bench, main, requirement, wait_for
-
-SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
-SKIPPED = 77
-NODES = 6
+from harness import DEADLINE_S, main, requirement, wait_for
+from loopback import LoopbackBench
 
 
 def whole(name, slow, **more):
@@ -20,25 +14,8 @@ def whole(name, slow, **more):
     }
 
 
-class Localise(Bench):
-    def setUp(self):
-        super().setUp()
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest(
-                "no host names of their own for the nodes here, and without them they are one machine"
-            )
-        self.cluster = self.scratch / "cluster"
-        up = subprocess.run(
-            [SSH_NODES, "up", str(NODES), self.cluster], capture_output=True, text=True, timeout=DEADLINE_S
-        )
-        if up.returncode == SKIPPED:
-            raise unittest.SkipTest(up.stderr)
-        self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
-        self.site = json.loads((self.cluster / "site.json").read_text())
-
-    def accept_on_site(self, *requirements, more=()):
-        return self.accept(*requirements, more=["--site", self.write("site.json", self.site), *more])
+class Localise(LoopbackBench):
+    count = 6
 
     def made(self):
         return [line for line in self.journal() if line["kind"] == "attempt_begin" and "purpose" in line]
@@ -87,7 +64,7 @@ class Localise(Bench):
         )
         self.assertEqual({line["outcome"] for line in lines if line["kind"] == "attempt_end"}, {"exited"})
         self.assertEqual(
-            done.stderr.count("starting the agent"), NODES, done.stderr
+            done.stderr.count("starting the agent"), self.count, done.stderr
         )  # of every node once: a second start ends the first
         (found,) = self.verdict()["localised"]
         self.assertEqual([culprit["nodes"] for culprit in found["culprits"]], [["n04"]])

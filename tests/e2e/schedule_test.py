@@ -1,12 +1,6 @@
 """When steps start and when they do not: a deadline, the first failure, one cause of many, a power cap, too few nodes."""
-import json
-import pathlib
-import subprocess
-import unittest
-
-from harness import DEADLINE_S, Bench, main, profile, requirement
-
-SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
+from harness import Bench, main, profile, requirement
+from loopback import LoopbackBench
 
 
 class Schedule(Bench):
@@ -93,20 +87,8 @@ class Schedule(Bench):
         self.assertEqual(sorted(self.outcomes().values()), ["fail", "pass"])
 
 
-class PowerCap(Bench):
-    def setUp(self):
-        super().setUp()
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest(
-                "no host names of their own for the nodes here, and without them they are one machine"
-            )
-        self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "3", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
-        if up.returncode == 77:
-            raise unittest.SkipTest(up.stderr)
-        self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
-        self.site = json.loads((self.cluster / "site.json").read_text())
+class PowerCap(LoopbackBench):
+    count = 3
 
     def accept_with(self, cap_w, power_w, *requirements):
         self.site["power_cap_w"] = cap_w

@@ -1,13 +1,8 @@
 """`assay accept` over ssh: real sshd instances on this machine, each a node with a key and a directory of its own."""
-import json
 import pathlib
-import subprocess
-import unittest
 
-from harness import DAEMON_S, DEADLINE_S, Bench, main, processes, requirement, wait_for
-
-SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
-SKIPPED = 77
+from harness import DAEMON_S, main, processes, requirement, wait_for
+from loopback import LoopbackBench
 
 
 def together(name, behaviour="measure", scope="pair", **more):
@@ -15,24 +10,7 @@ def together(name, behaviour="measure", scope="pair", **more):
     return requirement(name, behaviour, probe="fake_fabric", scope=scope, **more)
 
 
-class SshNodes(Bench):
-    def setUp(self):
-        super().setUp()
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest(
-                "no host names of their own for the nodes here, and without them they are one machine"
-            )
-        self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
-        if up.returncode == SKIPPED:
-            raise unittest.SkipTest(up.stderr)
-        self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
-        self.site = json.loads((self.cluster / "site.json").read_text())
-
-    def accept_on_site(self, *requirements):
-        return self.accept(*requirements, more=["--site", self.write("site.json", self.site)])
-
+class SshNodes(LoopbackBench):
     def test_two_healthy_nodes_are_deployed_to_run_collected_and_judged(self):
         done = self.accept_on_site(requirement("r"), requirement("s", value=200))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
@@ -134,7 +112,7 @@ class SshNodes(Bench):
             scratch = pathlib.Path(node["directory"]) / "scratch"
             self.assertEqual(list(scratch.iterdir()) if scratch.exists() else [], [])
         wait_for(
-            lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone"
+            lambda: not [agent for agent in processes("assay-node --") if str(self.cluster) in agent], "agents are gone"
         )
         wait_for(lambda: not processes(f"sleep {DAEMON_S}"), "daemonised children are gone")
 

@@ -6,10 +6,10 @@ import subprocess
 import unittest
 
 from harness import DEADLINE_S, Bench, main, processes, requirement, wait_for
+from loopback import LoopbackBench
 
 PAGE = 4096  # what a file on tmpfs takes at least
 PATIENCE_S = 120  # for two nodes on a loaded machine
-SSH_NODES = pathlib.Path(__file__).parent.parent / "cluster/ssh_nodes"
 
 
 class FullDisk(Bench):
@@ -109,20 +109,7 @@ class KilledWhileWriting(Bench):
         self.assertEqual(list(self.run_directory.rglob("*.tmp")), [])
 
 
-class ComesBack(Bench):
-    def setUp(self):
-        super().setUp()
-        if subprocess.run(["unshare", "--uts", "hostname", "assay-test"], capture_output=True).returncode != 0:
-            raise unittest.SkipTest(
-                "no host names of their own for the nodes here, and without them they are one machine"
-            )
-        self.cluster = self.scratch / "cluster"
-        up = subprocess.run([SSH_NODES, "up", "2", self.cluster], capture_output=True, text=True, timeout=DEADLINE_S)
-        if up.returncode == 77:
-            raise unittest.SkipTest(up.stderr)
-        self.assertEqual(up.returncode, 0, up.stderr)
-        self.addCleanup(subprocess.run, [SSH_NODES, "down", self.cluster], timeout=DEADLINE_S)
-
+class ComesBack(LoopbackBench):
     def end(self, node):
         """Ends the node's sshd and its sessions, as a machine that goes down does; gives the program that it was."""
         pid = int((self.cluster / node / "sshd.pid").read_text())
@@ -190,7 +177,7 @@ class ComesBack(Bench):
             )
         )
         wait_for(
-            lambda: not [agent for agent in processes("assay-node --") if str(self.scratch) in agent], "agents are gone"
+            lambda: not [agent for agent in processes("assay-node --") if str(self.cluster) in agent], "agents are gone"
         )
 
 
