@@ -32,9 +32,9 @@ std::expected<std::vector<Program>, InputError> find_programs(const std::string&
 /// is refused when it is read. Errors also: a folder that is of another version.
 std::expected<std::vector<Program>, InputError> installed_programs();
 
-/// What a simulation plans with: every probe that this version knows, in its latest revision, whether it is part of this
-/// build or not, and those of this installation that have no known description. No program of a known one is started or
-/// needed; its digest is that of its description.
+/// What a simulation plans with: every probe that this version knows, in its latest revision, whether it is part of
+/// this build or not, and those of this installation that have no known description. No program of a known one is
+/// started or needed; its digest is that of its description.
 std::expected<std::vector<Program>, InputError> simulated_programs();
 
 }  // namespace assay::plan
