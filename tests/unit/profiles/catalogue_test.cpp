@@ -91,8 +91,16 @@ TEST(Catalogue, a_plan_whose_probe_is_described_as_known_is_read) {
 /// A description as assay.probe/1 had it.
 void age(json& probe) { probe = in_old_forms(probe).back(); }
 
-TEST(Catalogue, a_plan_of_an_earlier_version_is_read_with_its_descriptions_of_assay_probe_2) {
-  EXPECT_EQ(said(plan_with([](json& probe) { probe = in_old_forms(probe).front(); })), "read");
+TEST(Catalogue, a_plan_of_an_earlier_version_is_read_with_its_descriptions_of_assay_probe_3_and_2) {
+  for (const std::size_t form : {0U, 1U})
+    EXPECT_EQ(said(plan_with([&](json& probe) { probe = in_old_forms(probe).at(form); })), "read");
+}
+
+TEST(Catalogue, times_that_are_spent_lay_in_the_typical_time_until_assay_probe_3) {
+  for (const auto& known : known_probes()) {
+    if (known.name != "thermal_soak" || known.document["schema"] != "assay.probe/4") continue;
+    EXPECT_EQ(in_old_forms(known.document).front()["typical_s"], 3600);
+  }
 }
 
 TEST(Catalogue, a_description_of_today_without_its_deviation_between_runs_is_refused) {
