@@ -1,4 +1,5 @@
-// gpu_facts: one AMD GPU: identity, partitions, errors it has counted, links, throttling, users.
+// gpu_facts: one AMD GPU: identity, partitions, errors it has counted, links, throttling, users; and a time limit for
+// questions to a library that may never answer.
 #pragma once
 
 #include <chrono>

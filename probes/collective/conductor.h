@@ -1,4 +1,4 @@
-// conductor: the leader of rank 0, which asks all ranks, size by size, and records.
+// conductor: the leader of rank 0, which asks all ranks, size by size, in batches of repetitions, and records.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// host_path: copies between host memory and one GPU, in each direction and by each engine, and their check.
+// host_path: copies between host memory on one node and one GPU, in each direction and by each engine, and their check.
 #pragma once
 
 #include <cstddef>

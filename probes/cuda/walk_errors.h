@@ -1,4 +1,15 @@
-// walk_errors: errors of a walk by the fault that they look like.
+// walk_errors: the pattern of a walk, and its errors by the fault that they look like.
+// Plain constexpr C++: the kernels and the host's tests run the same lines.
+//
+// A walk goes from content to content: it compares every word with the content before and writes the next one, so that
+// a content is held as long as it takes to go round. The payload and its complement come first; then, in each pass, the
+// patterns of memory testers as moving inversions (memtest86; NVIDIA DCGM, "Memtest Diagnostic"): the pattern, its
+// complement written upwards, the pattern again written downwards.
+//
+// Checkerboards are on words. A sector of 32 B is one burst of HBM (64 lines, 4 beats: AMD PG313; 32 lines, 8 beats
+// with HBM3), but no document says which byte is on which line and beat, nor the place of a cell in its row. If beats
+// are neighbouring bytes, as is likely, alternating words turn every line with each beat of 8 B, stripes of 32 with
+// each of 4 B.
 #pragma once
 
 #include <array>

@@ -1,4 +1,7 @@
 // health_drive: health, wear, link and paths of a node's NVMe and SATA drives, as the drives themselves report them.
+// Sources of what is read of GPUDirect Storage: NVIDIA GPUDirect Storage Installation and Troubleshooting Guide, JSON
+// Config Parameters (allow_compat_mode, force_compat_mode), Cheat Sheet for Diagnosing Problems, NVMe P2PDMA
+// Troubleshooting (use_pci_p2pdma).
 #include <algorithm>
 #include <cstddef>
 #include <map>

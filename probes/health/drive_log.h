@@ -1,4 +1,4 @@
-// drive_log: a drive's own health data, decoded from its logs.
+// drive_log: a drive's own health data, decoded from its logs, which are read by commands to the device or from files.
 #pragma once
 
 #include <functional>

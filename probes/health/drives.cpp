@@ -1,4 +1,6 @@
 // drives: NVMe, SCSI and virtio keep the same facts in different files of sysfs; the first that exists is read.
+// Names as the kernel gives them (drivers/nvme/host/multipath.c): nvme<subsystem>n<namespace> for the
+// drive, nvme<subsystem>c<controller>n<namespace> for a hidden path; only that has an ANA state.
 #include "probes/health/drives.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// drives: block devices with hardware behind them.
+// drives: block devices with hardware behind them, and the paths to NVMe storage over a fabric.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// roce_settings: how a port of RDMA over Ethernet is set for lossless traffic and congestion.
+// roce_settings: how a port of RDMA over Ethernet is set for lossless traffic and congestion; which RDMA ports NCCL
+// would use, and how far each GPU is from its port.
 #pragma once
 
 #include <map>

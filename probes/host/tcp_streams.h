@@ -1,4 +1,5 @@
-// tcp_streams: TCP connections between the two ranks of a pair, which carry payload apart from their rendezvous.
+// tcp_streams: TCP connections between the two ranks of a pair, which carry payload apart from their rendezvous, and
+// the windows of time in which it counts.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,6 @@
 // gpu_unit: launches short graphs of products and keeps one queued while another runs.
+// The load of a training job on a GPU, besides its products and at the same time: copies, and a walk through
+// the rest of the memory; and the checks of all of it. Compiled for each vendor's runtime (CMakeLists.txt).
 #include "probes/power/gpu_unit.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // adapter: opens an RDMA device and queries it.
+// A host's pages, a dma-buf, or the address of a GPU. A refusal is reported, never replaced in
+// silence.
 #include "probes/verbs/adapter.h"
 
 #include <algorithm>

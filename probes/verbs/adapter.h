@@ -1,4 +1,5 @@
-// adapter: an RDMA device opened through the node's own libibverbs.
+// adapter: an RDMA device opened through the node's own libibverbs, and the memory of a host or GPU that it reads and
+// writes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// port_choice: which port and which GID a measurement uses, and the reason.
+// port_choice: which port, GPU and GID a measurement uses, and the reason.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// durable_stream: one thread that writes block after block, each made durable before the next.
+// durable_stream: a block that says which write it is of, one thread that writes block after block, each made durable
+// before the next, and the ledger of acknowledged writes.
 #pragma once
 
 #include <array>

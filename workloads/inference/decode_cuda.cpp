@@ -1,5 +1,7 @@
 // decode_cuda: exact first, then steps and readings in turns behind a gate, a CUDA graph for each set; every step's
 // logits are compared, and every weight and key afterwards.
+// Products of large batches by cuBLASLt, as serving engines have them; a few sequences are faster by
+// our own kernels.
 #include "workloads/inference/decode_cuda.h"
 
 #include <algorithm>

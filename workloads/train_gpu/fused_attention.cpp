@@ -1,5 +1,8 @@
 // fused_attention: the pointers of every run. The room of a rank is the plans' workspace, then sums of rows, then
 // gradients that are added up.
+// Causal attention as graphs of cuDNN, which knows their pattern and runs each as fused kernels. The
+// pattern is that of NVIDIA's own front end (github.com/NVIDIA/cudnn-frontend 1.23.0, 2026-05-08:
+// scaled_dot_product_flash_attention.h, softmax.h, diagonal_band_mask.h).
 #include "workloads/train_gpu/fused_attention.h"
 
 #include <algorithm>

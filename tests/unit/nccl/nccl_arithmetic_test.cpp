@@ -8,6 +8,7 @@
 #include "probes/collective/operation.h"
 #include "probes/collective/pattern.h"
 #include "probes/core/parameters.h"
+#include "probes/core/sizes.h"
 #include "probes/core/text.h"
 #include "probes/nccl/outcome.h"
 #include "probes/nccl/wire.h"

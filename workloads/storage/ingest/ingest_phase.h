@@ -1,4 +1,5 @@
-// ingest_phase: all ranks write the samples of a data set; then each feeds its accelerators from those of another.
+// ingest_phase: all ranks write the samples of a data set; then readers of each feed its accelerators from those of
+// another.
 #pragma once
 
 #include <atomic>
