@@ -105,7 +105,8 @@ void ChanceToPass::take_pooled() {
 /// A cell has its own deviation where its variance is over the pooled one, of which it is a part, by more than
 /// F(0.999): how likely, with these degrees of freedom of both, by more than `wider` times that.
 double ChanceToPass::unsteady_share(double own, double pooled, double wider) const {
-  double low = 1, high = 1e6;  // by halving
+  constexpr double kLeastShare = 1e-9;  // below which nothing depends on it
+  double low = 1, high = 1e6;           // by halving
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
     (f_upper_tail(middle, own, pooled) > kUnsteady ? low : high) = middle;
@@ -115,7 +116,7 @@ double ChanceToPass::unsteady_share(double own, double pooled, double wider) con
   const double most = kMostOfMedian * chi_squared(0.5, own) / own * repeats_.cells_per_step;
   const double limited = ratio * (cells - 1 + most) / cells;
   const double least = ratio < cells ? std::min(limited, ratio * (cells - 1) / (cells - ratio)) : limited;
-  return f_upper_tail(least, own, own * (cells - 1));
+  return std::max(f_upper_tail(least, own, own * (cells - 1)), kLeastShare);
 }
 
 /// Points of the squares of both stages and of d. With pooled deviations only those that are unsteady, in few.
