@@ -285,7 +285,7 @@ static Value missing(const MetCondition& condition, const Value& met, double lef
   return *condition.larger_meets ? number * left : number / left;
 }
 
-/// The conditions that are demanded, met, as this node sees them, or all nodes together where they are judged together;
+/// The conditions that are demanded, met, as this node sees them, or all nodes of the step together if judged together;
 /// a fault that names one makes it miss.
 void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
                                    const site::Node& node, const std::string& occasion) const {
