@@ -280,11 +280,12 @@ std::vector<std::string> FleetModel::subjects_of(const MadeUpMetric& quantity, c
 /// A value in place of `met` that misses the demand, of a number as far off as a fault that leaves the share `left`.
 static Value missing(const MetCondition& condition, const Value& met, double left) {
   const auto number = number_in(met).value_or(0);
-  if (!condition.larger_meets || number == 0 || left <= 0) return "made up to miss";
-  return *condition.larger_meets ? number * left : number / left;
+  const bool larger = condition.larger_meets.value_or(false);
+  if (!condition.larger_meets || number == 0 || (!larger && left <= 0)) return "made up to miss";
+  return larger ? number * left : number / left;
 }
 
-/// The conditions that are demanded, met, as this node sees them, or all nodes together where they are judged together;
+/// The conditions that are demanded, met, as this node sees them, or all nodes of the step together if judged together;
 /// a fault that names one makes it miss.
 void FleetModel::record_conditions(Recorder& recorder, const Recipe& recipe, const plan::Step& step,
                                    const site::Node& node, const std::string& occasion) const {

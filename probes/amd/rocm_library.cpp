@@ -69,7 +69,7 @@ std::string reach_hint(const std::string& root) {
         std::generic_category().message(errno));
   for (const char* hides : {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"})
     if (const char* shown = std::getenv(hides)) return fmt::format("hint: {} is '{}': unset it", hides, shown);
-  return "hint: /dev/kfd opens: read what amdgpu says of the GPUs in the kernel's log (dmesg)";
+  return "hint: /dev/kfd opens: see the lines of amdgpu in the kernel's log (dmesg)";
 }
 
 }  // namespace assay::amd

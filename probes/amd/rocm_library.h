@@ -13,7 +13,7 @@ namespace assay::amd {
 struct RocmLibrary {
   std::string_view title;
   std::vector<std::string> names;  ///< that are read, newest first
-  std::vector<std::string> older;  ///< of releases before `first`, which are named where they are all there is
+  std::vector<std::string> older;  ///< of releases before `first`, named if no other is there
   std::string_view first;          ///< release that brings the oldest of `names`
   std::string_view folders = "";   ///< looked through first, with colons between
 };

@@ -58,7 +58,7 @@ inline constexpr ConditionSpec kDeviceClass =
                "bus, model and PCI ids of the block device by sysfs: virtio, or the ids of an adapter that emulates "
                "NVMe; recorded where there is a block device with a bus");
 
-/// Records filesystem, and device_class where it is known.
+/// Records filesystem, and device_class if it is known.
 void record_filesystem(const FilesystemFacts& facts, Recorder& record);
 
 /// Throws Skip with the reason when `facts` are unfit or fewer than `needed` bytes (and a tenth more) are free.

@@ -21,7 +21,8 @@ SMALL = {  # of each probe: as much as a made-up GPU computes in a fraction of a
 }
 RATES = ("B/s", "FLOP/s")
 MADE_UP = {"name": "driver_version", "equals": "simulated 6.12.12"}
-HIP, SMI = {"gpus": "8", "memory": "120", "slow": "20"}, {"gpu": {"cache_kb": 64}}
+GPUS = 8
+HIP, SMI = {"memory": "120", "slow": "20"}, {"gpu": {"cache_kb": 64}}
 
 
 def uuid(index):
@@ -66,32 +67,35 @@ class AmdNode(Fakes):
         start_cluster(self, "n01")
 
     @staticmethod
-    def profile(requirements):
+    def profile(requirements, gpus=GPUS):
         return {
             "schema": "assay.profile/1",
             "name": "amd-node",
             "title": "Test",
             "revision": 1,
             "relative_only": "a test",
-            "node": {"gpu": 8, "pair": 56},
+            "node": {"gpu": gpus, "pair": gpus * (gpus - 1)},
             "requirements": requirements,
         }
 
-    def judge(self, probes, driver=MADE_UP, hip=None, smi=None, rccl="", without=()):
-        """Accepts the node by what amd-mi300x asks of `probes`; (requirement, subject) to outcome for every cell that does not pass."""
+    def judge(self, probes, driver=MADE_UP, hip=None, smi=None, rccl="", without=(), gpus=GPUS):
+        """Accepts the node by what amd-mi300x asks of `probes`; (requirement, subject) to outcome for every cell that does not pass.
+        With fewer `gpus`, all that they compute is computed in less time."""
         libraries = self.work / "n01/lib/assay"
         libraries.mkdir(parents=True)
         for library in LIBRARIES:
             if library.name not in without:
                 shutil.copy(library, libraries)
         told = {
-            "ASSAY_FAKE_AMDHIP": " ".join(f"{name}={value}" for name, value in {**HIP, **(hip or {})}.items()),
-            "ASSAY_FAKE_AMD_SMI": json.dumps({**SMI, **(smi or {})}),
+            "ASSAY_FAKE_AMDHIP": " ".join(
+                f"{name}={value}" for name, value in {"gpus": gpus, **HIP, **(hip or {})}.items()
+            ),
+            "ASSAY_FAKE_AMD_SMI": json.dumps({"count": gpus, **SMI, **(smi or {})}),
             "ASSAY_FAKE_RCCL": rccl,
         }
         for name, text in told.items():
             (libraries / name).write_text(text)
-        profile = self.profile([small(one, driver) for one in shipped(probes)])
+        profile = self.profile([small(one, driver) for one in shipped(probes)], gpus)
         node = {"name": "n01", "launcher": "kubernetes", "pod": "assay-n01", "directory": str(self.work / "n01")}
         self.done = self.assay(
             "accept",
@@ -177,19 +181,22 @@ class AmdNode(Fakes):
         )
 
     def test_memory_that_does_not_return_what_was_stored_rejects_it(self):
-        self.check(["amd_hbm_bandwidth"], {("hbm.mismatches", uuid(0)): "fail"}, hip={"fault": "stuck"})
+        self.check(["amd_hbm_bandwidth"], {("hbm.mismatches", uuid(0)): "fail"}, hip={"fault": "stuck"}, gpus=2)
 
     def test_a_wrong_product_rejects_every_gpu_that_makes_it(self):
-        faults = {(f"amd_gemm.{kind}.mismatches", uuid(7)): "fail" for kind in ("bf16", "fp8_e4m3")}
-        self.check(["amd_gemm"], faults, hip={"fault": "wrong"})
+        faults = {(f"amd_gemm.{kind}.mismatches", uuid(1)): "fail" for kind in ("bf16", "fp8_e4m3")}
+        self.check(["amd_gemm"], faults, hip={"fault": "wrong"}, gpus=2)
 
     def test_a_copy_between_gpus_that_does_not_arrive_rejects_the_pair(self):
         self.check(
-            ["amd_peer_bandwidth"], {("peer.mismatches", f"{uuid(3)}>{uuid(6)}"): "fail"}, hip={"fault": "peer_copy"}
+            ["amd_peer_bandwidth"],
+            {("peer.mismatches", f"{uuid(1)}>{uuid(2)}"): "fail"},
+            hip={"fault": "peer_copy"},
+            gpus=3,
         )
 
     def test_gpus_that_reach_each_other_over_pcie_are_no_judgement_of_xgmi(self):
-        self.judge(["amd_peer_bandwidth"], smi={"gpu": {"cache_kb": 64, "link": [2, 1]}})
+        self.judge(["amd_peer_bandwidth"], smi={"gpu": {"cache_kb": 64, "link": [2, 1]}}, gpus=3)
         cells = [result for result in self.results if result["requirement"] == "peer.read.bandwidth"]
         self.assertEqual({result["outcome"] for result in cells}, {"inconclusive"})
         self.assertIn("The GPUs reached each other by pcie", self.reason_of("peer.read.bandwidth"))

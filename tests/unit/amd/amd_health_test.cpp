@@ -67,8 +67,7 @@ TEST(amd_facts, what_keeps_a_gpu_out_of_reach_is_a_hint) {
   const FakeTree open;
   open.file("sys/module/amdgpu/version", "6.12.12\n");
   open.file("dev/kfd", "");
-  EXPECT_EQ(reach_hint(open.path()),
-            "hint: /dev/kfd opens: read what amdgpu says of the GPUs in the kernel's log (dmesg)");
+  EXPECT_EQ(reach_hint(open.path()), "hint: /dev/kfd opens: see the lines of amdgpu in the kernel's log (dmesg)");
   setenv("HIP_VISIBLE_DEVICES", "-1", 1);
   EXPECT_EQ(reach_hint(open.path()), "hint: HIP_VISIBLE_DEVICES is '-1': unset it");
   unsetenv("HIP_VISIBLE_DEVICES");
