@@ -25,7 +25,7 @@ using nlohmann::ordered_json;
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// `text` as JSON. Most have nothing to escape: a fleet's journal has millions of them.
-std::string as_json(std::string_view text) {
+std::string json_text(std::string_view text) {
   const bool plain =
       std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
   return plain ? fmt::format("\"{}\"", text) : json(text).dump(-1, ' ', false, json::error_handler_t::replace);
@@ -35,10 +35,10 @@ std::string as_json(std::string_view text) {
 template <class Ended>
 std::string end_of(const Ended& one) {
   std::string text =
-      fmt::format(R"("outcome":{},"reason":{},"evidence":[)", as_json(word_of(one.outcome)), as_json(one.reason));
+      fmt::format(R"("outcome":{},"reason":{},"evidence":[)", json_text(word_of(one.outcome)), json_text(one.reason));
   for (const auto& file : one.evidence)
     text += fmt::format(R"({}{{"path":{},"sha256":{},"bytes":{}}})", &file == one.evidence.data() ? "" : ",",
-                        as_json(file.path), as_json(file.sha256), file.bytes);
+                        json_text(file.path), json_text(file.sha256), file.bytes);
   return text + "]";
 }
 
@@ -102,7 +102,7 @@ std::string JournalWriter::write(const JournalEntry& entry) {
 
 std::string JournalLines::line(const std::string& time, const JournalEntry& entry) {
   const std::string schema = std::exchange(fresh_, false) ? fmt::format(R"("schema":"{}",)", kJournalSchema) : "";
-  return fmt::format("{{{}\"time\":{},\"kind\":\"{}\"{}{}}}\n", schema, as_json(time), entry.kind,
+  return fmt::format("{{{}\"time\":{},\"kind\":\"{}\"{}{}}}\n", schema, json_text(time), entry.kind,
                      entry.members.empty() ? "" : ",", entry.members);
 }
 
@@ -123,12 +123,13 @@ JournalEntry JournalEntry::node_down(const std::string& node, const std::string&
   return {"node_down", members_of({{"node", node}, {"reason", reason}})};
 }
 JournalEntry JournalEntry::attempt_begin(const std::string& step, int number, const std::string& node) {
-  return {"attempt_begin", fmt::format(R"("step":{},"attempt":{},"node":{})", as_json(step), number, as_json(node))};
+  return {"attempt_begin",
+          fmt::format(R"("step":{},"attempt":{},"node":{})", json_text(step), number, json_text(node))};
 }
 JournalEntry JournalEntry::question_begin(const std::string& step, int number, const std::string& node,
                                           const std::string& secret_sha256) {
   JournalEntry begin = attempt_begin(step, number, node);
-  begin.members += fmt::format(R"(,"asked":{})", as_json(secret_sha256));
+  begin.members += fmt::format(R"(,"asked":{})", json_text(secret_sha256));
   return begin;
 }
 JournalEntry JournalEntry::test_begin(const Attempt& test) {
@@ -148,7 +149,7 @@ JournalEntry JournalEntry::steps_left_out(const std::string& reason, const std::
 JournalEntry JournalEntry::clock_jump(double by_s) { return {"clock_jump", members_of({{"by_s", by_s}})}; }
 JournalEntry JournalEntry::attempt_end(const Attempt& attempt) {
   return {"attempt_end",
-          fmt::format(R"("step":{},"attempt":{},{})", as_json(attempt.step), attempt.number, end_of(attempt))};
+          fmt::format(R"("step":{},"attempt":{},{})", json_text(attempt.step), attempt.number, end_of(attempt))};
 }
 JournalEntry JournalEntry::watch_begin(int number, const std::string& probe) {
   return {"watch_begin", members_of({{"watch", number}, {"probe", probe}})};
