@@ -121,11 +121,13 @@ std::vector<std::string> known_probe_names() {
 }
 
 std::optional<InputError> find_unknown_probe(const Profile& profile, const std::vector<Program>& programs) {
-  auto names = known_probe_names();
-  for (const auto& program : programs) names.push_back(program.name);
+  std::vector<std::string> names;  // of the catalogue, read where a probe is missing: it is large
   for (std::size_t i = 0; i < profile.requirements.size(); ++i) {
     const std::string& probe = profile.requirements[i].probe;
-    if (std::ranges::find(names, probe) != names.end()) continue;
+    if (std::ranges::find(programs, probe, &Program::name) != programs.end()) continue;
+    if (names.empty()) names = known_probe_names();
+    if (std::ranges::binary_search(names, probe)) continue;
+    for (const auto& program : programs) names.push_back(program.name);
     return InputError{fmt::format("profile {}: requirements[{}].probe", profile.name, i),
                       fmt::format("there is no probe '{}'", probe),
                       suggestion(probe, names) + "; --allow-missing plans without it"};

@@ -86,6 +86,9 @@ double margin_of(double band, Bound bound) {
   return band < 1 ? band / (1 - band) : kNever;
 }
 
+OwnGuard::OwnGuard(double risk, const StatedUncertainty& stated, Bound bound)
+    : risk_(risk), normal_(-normal_quantile(risk)), stated_(stated), bound_(bound) {}
+
 double OwnGuard::operator()(double deviation, int attempts) {
   constexpr int kSteps = 4;  // of an iteration whose changes fall by the band each
   double margin = 0;
@@ -101,14 +104,14 @@ double OwnGuard::band(double own, int attempts) {
   const bool single = attempts == 1, known = single ? stated_.reproducibility > 0 : own < stated_.between_runs;
   const double least = std::max(single ? stated_.reproducibility : own, stated_.between_runs);
   const double of_mean = least / std::sqrt(attempts), u = portable_hypot(of_mean, stated_.instrument);
-  if (known || u == 0) return -normal_quantile(risk_) * u;
+  if (known || u == 0) return normal_ * u;
   const double share = of_mean / u;
   return quantile(std::max(attempts - 1, 1) / (share * share * share * share)) * u;  // Welch and Satterthwaite
 }
 
 double OwnGuard::quantile(double degrees) {
   constexpr double kNormal = 1e4;
-  if (degrees > kNormal) return -normal_quantile(risk_);
+  if (degrees > kNormal) return normal_;
   const int key = static_cast<int>(std::floor(portable_log(degrees) * 100));
   const auto [entry, fresh] = known_.try_emplace(key, 0);
   if (fresh) entry->second = student_quantile(1 - risk_, portable_exp(key / 100.0));

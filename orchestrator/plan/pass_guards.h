@@ -37,7 +37,7 @@ double margin_of(double band, Bound bound);
 /// The margin with which a cell passes by the deviation of its own attempts, or by the stated one.
 class OwnGuard {
  public:
-  OwnGuard(double risk, const StatedUncertainty& stated, Bound bound) : risk_(risk), stated_(stated), bound_(bound) {}
+  OwnGuard(double risk, const StatedUncertainty& stated, Bound bound);
 
   /// `deviation`: between `attempts`, as a share of the limit.
   double operator()(double deviation, int attempts);
@@ -47,7 +47,7 @@ class OwnGuard {
   /// Student's t, taken once for degrees of freedom within 1 % of each other.
   double quantile(double degrees);
 
-  double risk_;
+  double risk_, normal_;  ///< the latter: the normal quantile at 1 - the risk
   StatedUncertainty stated_;
   Bound bound_;
   std::map<int, double> known_;

@@ -1,10 +1,11 @@
-"""FLOP/J of a rack during a load of a minute, by meters of a simulated plant behind real Modbus TCP; the rates are those of this machine."""
+"""FLOP/J of a rack during a load of a minute, by meters of a simulated plant behind real Modbus TCP; the rates are those of this
+machine."""
 import time
 
 from harness import main
 from site_bench import LOAD, SiteBench
 
-HOLD = "64s"  # 60 readings are needed
+HOLD = "70s"  # 60 readings are needed; a busy machine may lose some
 
 
 class Efficiency(SiteBench):
@@ -16,7 +17,8 @@ class Efficiency(SiteBench):
     def test_operations_over_energy_of_the_same_minute_are_judged(self):
         swaying = lambda mean: mean + 10 * (time.monotonic() % 1)
         # In the load the rack draws 1000 W more than before and after it: a mean over another time shows.
-        classed = {"averaging_s": 1, "accuracy": 0.01, "accuracy_source": "the test"}
+        # An answer that is late by less than a slot loses no reading; one that is given up does, and the next wait is longer.
+        classed = {"averaging_s": 1, "accuracy": 0.01, "accuracy_source": "the test", "timeout_s": 5}
         site = self.site(
             [self.feed("pdu-a", lambda: swaying(2000 if self.loads() else 1000), **classed)],
             load_test={"consent": "the test itself, for n01", "limit_w": 9000},

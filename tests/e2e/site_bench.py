@@ -12,6 +12,7 @@ class SiteBench(Bench):
     def setUp(self):
         super().setUp()
         self.devices = []
+        self.load = None  # the last load that was seen
 
     def meter(self, name, subject, quantities, registers, way="honest", **more):
         device = Device(registers, way)
@@ -84,7 +85,9 @@ class SiteBench(Bench):
 
     def loads(self):
         """Whether a load_bank of this test is at work."""
-        return any(self.is_load(pid) for pid in os.listdir("/proc") if pid.isdigit())
+        if self.load is None or not self.is_load(self.load):
+            self.load = next((pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_load(pid)), None)
+        return self.load is not None
 
     def is_load(self, pid):
         try:

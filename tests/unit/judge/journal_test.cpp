@@ -44,8 +44,8 @@ TEST(journal, a_question_to_a_tpm_names_the_journal_up_to_it) {
   }
   const auto journal = read_journal(*read_file(path), path);
   ASSERT_TRUE(journal) << journal.error().text();
-  EXPECT_EQ(journal->of("s1").at(0)->asked, heads[0] + ":" + secret);
-  EXPECT_EQ(journal->of("s2").at(0)->asked, heads[1] + ":");
+  EXPECT_EQ(journal->attempts.of("s1").at(0).asked, heads[0] + ":" + secret);
+  EXPECT_EQ(journal->attempts.of("s2").at(0).asked, heads[1] + ":");
   EXPECT_NE(journal_error({R"("kind":"attempt_begin","step":"s","attempt":1,"node":"n","asked":"x")"})
                 .find("'asked' of s is no SHA-256"),
             std::string::npos);
@@ -73,8 +73,8 @@ TEST(journal, what_is_written_is_read_back_and_a_torn_line_is_passed_over) {
   const auto journal = read_journal(*read_file(path), path);
   ASSERT_TRUE(journal) << journal.error().text();
   EXPECT_TRUE(journal->torn);
-  EXPECT_EQ(journal->of("s1").at(0)->evidence.at(0).bytes, 3U);
-  EXPECT_EQ(journal->of("s2").at(0)->outcome, AttemptOutcome::interrupted);
+  EXPECT_EQ(journal->attempts.of("s1").at(0).evidence.at(0).bytes, 3U);
+  EXPECT_EQ(journal->attempts.of("s2").at(0).outcome, AttemptOutcome::interrupted);
   EXPECT_FALSE(journal->finished);
   {
     JournalWriter writer(path);
@@ -261,7 +261,7 @@ TEST(journal, a_wall_clock_that_jumps_is_on_record_and_one_that_runs_is_not) {
   ASSERT_TRUE(journal) << journal.error().text();
   ASSERT_EQ(journal->clock_jumps.size(), 1U);
   EXPECT_NEAR(journal->clock_jumps[0].by_s, -7200, 1e-6);
-  EXPECT_EQ(journal->attempts.at(0).jumped_s, journal->clock_jumps[0].by_s);
+  EXPECT_EQ(journal->attempts[0].jumped_s, journal->clock_jumps[0].by_s);
   EXPECT_EQ(writer.jumped_s(), journal->clock_jumps[0].by_s);
   EXPECT_EQ(journal->node_events.size(), 2U);
 }

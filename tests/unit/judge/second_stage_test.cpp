@@ -173,8 +173,8 @@ TEST(second_stage, the_journal_says_which_steps_and_refuses_attempts_of_others) 
   ASSERT_TRUE(journal) << journal.error().text();
   EXPECT_TRUE(journal->second_stage);
   EXPECT_EQ(journal->more_attempts, (SecondStage{{"0001-a", "r0 on n1 is fail"}}));
-  EXPECT_FALSE(journal->attempts.at(0).second_stage);
-  EXPECT_TRUE(journal->attempts.at(1).second_stage);
+  EXPECT_FALSE(journal->attempts[0].second_stage);
+  EXPECT_TRUE(journal->attempts[1].second_stage);
   const auto other = read_journal(text + begin("0002-b", 1), "j");
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().text().find("a second stage that it has no part in"), std::string::npos);

@@ -41,8 +41,10 @@ struct BurnRun : fixture::MemoryRun {
     for (const auto& [kind, share] : shares) recorder.measurement("load_share", share, {kind, "n1"});
     recorder.end({.status = Status::complete, .reason = ""});
     attempt(0, "exited", out.str());
-    journal.attempts.back().begin = "2026-01-05T00:00:00.000Z";
-    journal.attempts.back().end = std::string("2026-01-05T") + end + "Z";
+    journal.attempts.change_last([&](Attempt& one) {
+      one.begin = "2026-01-05T00:00:00.000Z";
+      one.end = std::string("2026-01-05T") + end + "Z";
+    });
   }
   [[nodiscard]] Result judged(std::size_t cell) const { return judge_cells(plan, journal, reader()).at(cell); }
 };

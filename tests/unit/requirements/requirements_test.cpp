@@ -268,7 +268,7 @@ TEST_F(Requirements, its_json_fits_the_schema_and_has_the_digest_of_every_record
       for (const auto& cell : requirement.at("cells")) {
         for (const auto& record : cell.at("records")) {
           EXPECT_EQ(record.at("sha256").get<std::string>(),
-                    mapping.files.at(record.at("path").get<std::string>())->sha256);
+                    mapping.files.at(record.at("path").get<std::string>()).sha256);
           ++records;
         }
       }

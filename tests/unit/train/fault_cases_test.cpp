@@ -18,7 +18,7 @@ struct Division {
 class FaultCases : public ::testing::TestWithParam<Division> {};
 
 TEST_P(FaultCases, all_go_on_with_the_bits_of_the_run_without_faults) {
-  std::vector<std::string> words = {"--seq=16", "--micro-batch=1", "--heartbeat=200ms", "--local=/tmp"};
+  std::vector<std::string> words = {"--seq=16", "--micro-batch=1", "--local=/tmp"};
   words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
   const Record record = record_of(probe_file("fault_resume"), words);
   ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;

@@ -34,7 +34,7 @@ std::string restored_from(const Record& record) {
 }
 
 TEST(FaultResume, goes_on_bit_by_bit_after_ranks_are_killed_hang_and_are_cut_off_and_leaves_a_slow_one_alone) {
-  const Record record = ended({"--ranks-per-node=3", "--phases=reduce", "--heartbeat=200ms", "--job-mtbf=10000s"});
+  const Record record = ended({"--ranks-per-node=3", "--phases=reduce", "--job-mtbf=10000s"});
   expect_resumed(record, 3);
   EXPECT_EQ(restored_from(record), "own 6, memory 3");
   EXPECT_GT(sum_of(record, "ettr"), 0.9);
