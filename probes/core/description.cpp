@@ -150,8 +150,8 @@ std::vector<Own> list_from(StrictObject& fields, const char* name, Own (*read)(c
   return all;
 }
 
-/// assay.probe/1 had no field `recorded`: its texts followed the rule that what is not always recorded says "where" in
-/// its meaning. Applied to such documents only, so that the plan of an earlier version is judged as it was.
+/// assay.probe/1 had no field `recorded`: its texts followed the rule that a line that is not always recorded says
+/// "where" in its meaning. Applied to such documents only, so that the plan of an earlier version is judged as it was.
 void take_recorded_from_meanings(Description& old) {
   const auto take = [](auto& entry) {
     const bool conditional = entry.meaning.find("where ") != std::string::npos;

@@ -72,8 +72,8 @@ std::string culprits(const ReportContent& content) {
   return html;
 }
 
-/// The nodes that miss limits by themselves, the worst first, with the requirements; those that a search accuses are
-/// there already.
+/// The nodes that miss limits in steps of one node, the worst first, with the requirements; without those that a search
+/// accuses.
 std::string failing_nodes(const ReportContent& content) {
   constexpr std::size_t kMostShown = 4;                          // requirements of a node
   std::map<std::string, std::vector<std::string>> requirements;  // that a node fails, each once
@@ -99,8 +99,9 @@ std::string failing_nodes(const ReportContent& content) {
     for (std::size_t k = 0; k < std::min(all.size(), kMostShown); ++k)
       links += (k == 0 ? "" : ", ") + link_to(content, all[k]);
     if (all.size() > kMostShown) links += fmt::format(" and {} more", all.size() - kMostShown);
-    html += fmt::format("<li>node <strong>{}</strong>: {} required cells fail on it alone ({})</li>\n",
-                        figures::escape(nodes[i]), cells[nodes[i]], links);
+    html +=
+        fmt::format("<li>node <strong>{}</strong>: {} required cells fail, with no other node in the step ({})</li>\n",
+                    figures::escape(nodes[i]), cells[nodes[i]], links);
   }
   if (nodes.size() > kMostNodes)
     html += fmt::format("<li>{} more nodes: see <a href=\"#s1\">section 1</a></li>\n", nodes.size() - kMostNodes);

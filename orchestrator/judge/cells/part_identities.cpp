@@ -28,7 +28,7 @@ bool is_unique(const std::string& serial) {
 }
 
 /// Whether the name of a GPU is that of one piece of hardware. NVIDIA and the runtime of AMD write "GPU-" and digits,
-/// AMD SMI a UUID whose last group is of the chip's serial number, and zeros where that is not known.
+/// AMD SMI a UUID whose last group is of the chip's serial number, and zeros if it is not known.
 bool is_gpu_uuid(const std::string& id) {
   constexpr std::size_t kUuid = 36, kLastGroup = 24;
   if (id.starts_with("GPU-") || id.starts_with("MIG-"))

@@ -41,7 +41,7 @@ bool read_measurements(std::string_view record, std::uint64_t blocks, std::map<u
     const auto index = static_cast<unsigned>(in.number(1));
     if (in.number(1) != kDmtf) return false;
     ByteReader value(in.take(in.little(2)));
-    (void)value.number(1);  // what kind of measurement: none is judged
+    (void)value.number(1);  // the kind of measurement: none is judged
     const auto bytes = value.take(value.little(2));
     if (!value.ended_well() || !measured.emplace(index, bytes).second) return false;
   }

@@ -196,7 +196,7 @@ TEST(Report, states_every_outcome_in_words_and_lists_every_attempt) {
   for (const char* part : {">pass<", ">conditional pass<", ">conditional fail<", ">fail<", ">inconclusive<",
                            ">not measured<", ">error<", "killed by signal 11", "interrupted",
                            "assay was killed while it ran", "the probe example_drive is not part of this build",
-                           "NOT MET", "≥ 450.0 GB/s", "REJECTED", "required cells fail on it alone"}) {
+                           "NOT MET", "≥ 450.0 GB/s", "REJECTED", "required cells fail, with no other node in the step"}) {
     EXPECT_TRUE(contains(html, part)) << part;
   }
 }
