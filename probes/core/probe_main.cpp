@@ -104,7 +104,7 @@ void leave_stuck(const std::string& reason) noexcept {
       std::cout.flush();
     }
     std::cerr << "error: " << harmless(reason) << std::endl;
-  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing is left to be told it
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there is nowhere to report it
   }
   _exit(kExitError);
 }
