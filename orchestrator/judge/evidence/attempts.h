@@ -72,7 +72,7 @@ class Attempts {
 
   [[nodiscard]] std::size_t size() const { return places_.size(); }
   [[nodiscard]] bool empty() const { return places_.empty(); }
-  // NOLINTBEGIN(readability-const-return-type): so that a change of what only these return does not compile
+  // NOLINTBEGIN(readability-const-return-type): changes of a copy do not compile
   const Attempt operator[](std::size_t i) const;
   [[nodiscard]] const Attempt front() const { return (*this)[0]; }
   [[nodiscard]] const Attempt back() const { return (*this)[size() - 1]; }
@@ -112,7 +112,7 @@ class Attempts::Iterator {
   Iterator() = default;
   Iterator(const Attempts& all, std::size_t at) : all_(&all), at_(at) { read(); }
 
-  /// Until the iterator goes on.
+  /// Valid until the next one is read.
   const Attempt& operator*() const { return one_; }
   const Attempt* operator->() const { return &one_; }
   Iterator& operator++() {

@@ -1,6 +1,6 @@
 // packing: values as few bytes one after another, from which they are made again much faster than they are read from
 // JSON. Whole numbers have as many groups of seven bits as they need, doubles are as in memory, texts and lists follow
-// their lengths. Each struct has one list of members for both directions, beside it in this namespace:
+// their lengths. Each struct has one list of members for both directions, in this namespace:
 //
 //   template <class Io, Of<EvidenceFile> F>
 //   void members(Io& io, F& file) {
@@ -27,7 +27,7 @@ namespace assay::judge {
 inline constexpr unsigned kPackedBits = 7;  // of a whole number in one byte; the eighth says that more follow
 inline constexpr unsigned char kPackedMore = 1U << kPackedBits;
 
-/// Packs what it is called with.
+/// Packs its arguments.
 class Packer {
  public:
   template <class T>
