@@ -6,6 +6,7 @@
 
 #include "probes/amd/gpu_facts.h"
 #include "probes/amd/rocm_library.h"
+#include "tests/unit/amd/made_up_node.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/probe_process.h"
@@ -20,7 +21,6 @@ std::string fake_smi(const std::string& number = "26") {
 }
 /// The subject that the fake numbers `index`.
 Subject gpu(int index) { return {"gpu", "a1ff74a1-0000-1000-8000-00000000000" + std::to_string(index)}; }
-Subject node_of(const Record& record) { return {"node", std::get<std::string>(record.start.host.at("name"))}; }
 
 Record health_with(const std::string& differs, const std::string& library = fake_smi(),
                    const std::string& root = "/nonexistent", const std::string& limit = "30s") {
