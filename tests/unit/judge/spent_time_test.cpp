@@ -8,7 +8,7 @@ namespace assay::judge::spent_time_test {
 namespace {
 
 constexpr Parameter kTimes[] = {spent("window", "60s", "slopes"), spent("hold", "30s", "once steady", "1s", 2),
-                                parameter("wait", "s", "1h", "at most")};
+                                parameter("wait", "s", "60min", "at most")};
 constexpr Metric kFigures[] = {higher("rate", "1/s", "work over time"), fault("mismatches", "wrong results"),
                                higher("load_share", "1", "of its time", Recorded::if_asked)};
 constexpr ProbeSpec kBurnSpec{.name = "burn",
@@ -28,10 +28,11 @@ struct BurnRun : fixture::MemoryRun {
         std::string("{") + once + R"("metric": "rate", "statistic": "min", "limit": {"at_least": 10, "unit": "1/s"}})",
         std::string("{") + once +
             R"("metric": "mismatches", "statistic": "max", "limit": {"at_most": 0, "unit": "1"}})"};
-    plan = plan::make_plan(
-               fixture::profile(promised), fixture::site(1),
-               {{.name = "burn", .sha256 = std::string(64, 'd'), .path = "/p/burn", .description = description}}, {})
-               .value();
+    auto planned = plan::make_plan(
+        fixture::profile(promised), fixture::site(1),
+        {{.name = "burn", .sha256 = std::string(64, 'd'), .path = "/p/burn", .description = description}}, {});
+    if (!planned) throw std::runtime_error(planned.error().text());
+    plan = std::move(*planned);
     std::ostringstream out;
     Recorder recorder(
         out, kBurnSpec,

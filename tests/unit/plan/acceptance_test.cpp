@@ -224,11 +224,12 @@ TEST(agreed_risk, bad_nodes_cost_acceptance_and_a_margin_earns_it) {
   EXPECT_EQ(risk.cells, 20U);
   EXPECT_EQ(risk.bad_nodes, 2U);
   EXPECT_EQ(risk.by_bad_nodes.front().accepted, to_12_digits(1 - risk.vendor_risk));
+  constexpr double kOfIntegration = 1e-4;  // a hundredth of the point to which the curve is right
   for (const auto* curve : {&risk.by_margin, &risk.by_bad_nodes}) {
     const bool rises = curve == &risk.by_margin;
     for (std::size_t i = 1; i < curve->size(); ++i) {
       const double change = (*curve)[i].accepted - (*curve)[i - 1].accepted;
-      EXPECT_GE(rises ? change : -change, 0) << i;
+      EXPECT_GE(rises ? change : -change, -kOfIntegration) << i;
     }
   }
   // A node that is short passes as a cell of one node whose mean is 2 % below the limit, and one such cell is enough.
