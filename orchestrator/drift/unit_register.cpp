@@ -130,22 +130,30 @@ void UnitRegister::mark_missing(const Fleet& fleet, const Night& night, Day day)
   for (const Visit& visit : night.visits) {
     if (visit.state == VisitState::measured) runs_of_node[visit.node].insert(visit.run_sha256);
   }
-  // By metric and kind of unit: the runs that read it.
+  const auto may_be_missing = [&](std::uint32_t unit) {
+    const UnitTrack& track = tracks[unit];
+    return !track.missing && !track.gone && track.last_seen != day && track.first_known != kNever &&
+           fleet.units[unit].kind != "node" && runs_of_node.contains(track.node);
+  };
+  // By metric and kind of unit the runs that read it, of those that such a unit has: most nights there is none.
   std::map<std::pair<std::uint32_t, std::string_view>, std::set<std::string_view>> runs;
+  std::vector<const Series*> unseen;
+  for (const Series& series : fleet.series) {
+    if (!may_be_missing(series.unit)) continue;
+    unseen.push_back(&series);
+    runs.try_emplace({series.metric, fleet.units[series.unit].kind});
+  }
+  if (unseen.empty()) return;
   for (const Reading& reading : night.readings) {
     const Series& series = fleet.series[reading.series];
-    runs[{series.metric, fleet.units[series.unit].kind}].insert(night.visits[reading.visit].run_sha256);
+    const auto wanted = runs.find({series.metric, fleet.units[series.unit].kind});
+    if (wanted != runs.end()) wanted->second.insert(night.visits[reading.visit].run_sha256);
   }
-  for (const Series& series : fleet.series) {
-    UnitTrack& track = tracks[series.unit];
-    const std::string& kind = fleet.units[series.unit].kind;
-    if (track.missing || track.gone || track.last_seen == day || track.first_known == kNever || kind == "node")
-      continue;
-    const auto of_node = runs_of_node.find(track.node);
-    const auto of_metric = runs.find({series.metric, kind});
-    if (of_node == runs_of_node.end() || of_metric == runs.end()) continue;
-    track.missing =
-        std::ranges::any_of(of_node->second, [&](std::string_view run) { return of_metric->second.contains(run); });
+  for (const Series* series : unseen) {
+    UnitTrack& track = tracks[series->unit];
+    const auto& of_metric = runs.at({series->metric, fleet.units[series->unit].kind});
+    track.missing = track.missing || std::ranges::any_of(runs_of_node.at(track.node),
+                                                         [&](std::string_view run) { return of_metric.contains(run); });
   }
 }
 

@@ -184,7 +184,8 @@ ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Gua
     const double a = (low - cells.mean) / of_all, b = (high - cells.mean) / of_all;
     const double share = std::max(normal_cdf(b) - normal_cdf(a), kLeastProbability);
     const double mean = cells.mean + of_all * kDensity * (portable_exp(-a * a / 2) - portable_exp(-b * b / 2)) / share;
-    return 1 - 2 * sign * (std::max(low, std::min(mean, high)) - cells.usual) / std::max(1 + sign * cells.usual, kLeastMean);
+    return 1 - 2 * sign * (std::max(low, std::min(mean, high)) - cells.usual) /
+                   std::max(1 + sign * cells.usual, kLeastMean);
   };
   const auto add_mended = [&](double share, double squares, double variance) {
     chance.mended += share;
