@@ -23,9 +23,8 @@ const std::vector<Probe> kMeasuring = {
     {"amd_gemm", {"--type=bf16", "--m=16", "--n=16", "--k=128", "--sample-length=10ms", "--trials=1"}},
     {"rccl_collective", {"--sizes=1000"}},
 };
-const std::vector<Probe> kLoading = {
+const std::vector<Probe> kLoading = {  // without power_cap, which looks for limits of power first
     {"load_bank", {"--engine=gpu"}, false},
-    {"power_cap", {"--engine=gpu"}, false},
     {"thermal_soak", {"--engine=job"}, false},
 };
 const std::vector<Probe> kAsking = {{"health_amd", {}, false}};
