@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <unistd.h>
 
@@ -163,6 +165,24 @@ std::string with_dates(std::string pdf, const std::string& utc) {
   return pdf;
 }
 
+std::string with_numbered_nodes(std::string pdf) {
+  constexpr std::string_view kBegin = "(node";
+  constexpr std::size_t kDigits = 8;
+  std::map<std::string, std::vector<std::size_t>> places;  // by digits: where they stand
+  for (std::size_t at = pdf.find(kBegin); at != std::string::npos; at = pdf.find(kBegin, at + 1)) {
+    const std::string digits = pdf.substr(at + kBegin.size(), kDigits);
+    const bool is_number =
+        digits.size() == kDigits && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+    if (is_number && pdf.substr(at + kBegin.size() + kDigits, 1) == ")") places[digits].push_back(at + kBegin.size());
+  }
+  std::size_t number = 0;
+  for (const auto& [digits, all] : places) {
+    const std::string text = fmt::format("{:0{}}", ++number, kDigits);
+    for (const std::size_t at : all) pdf.replace(at, kDigits, text);
+  }
+  return pdf;
+}
+
 std::optional<InputError> write_pdf(const ReportContent& content, const Standing& standing, const std::string& path,
                                     Seconds deadline) {
   const auto printer = find_printer();
@@ -176,7 +196,8 @@ std::optional<InputError> write_pdf(const ReportContent& content, const Standing
   if (auto problem = folder->write("page.html", render_printed(content, standing))) return problem;
   auto pdf = print(*printer, folder->path(), deadline);
   if (!pdf) return pdf.error();
-  return files::replace_file(target.string(), with_dates(std::move(*pdf), content.run.journal.end));
+  return files::replace_file(target.string(),
+                             with_numbered_nodes(with_dates(std::move(*pdf), content.run.journal.end)));
 }
 
 std::string css_string(std::string_view text) {

@@ -40,6 +40,10 @@ std::optional<InputError> write_pdf(const ReportContent& content, const Standing
 /// of another form stays.
 std::string with_dates(std::string pdf, const std::string& utc);
 
+/// The same with the names "(node00000041)" of a tagged PDF's elements numbered from 1 in their order: Chromium counts
+/// on through what it draws besides the page, which differs from run to run.
+std::string with_numbered_nodes(std::string pdf);
+
 /// "file:///run%20a/page.html" for an absolute path.
 std::string file_address(const std::string& path);
 

@@ -23,10 +23,8 @@ const std::vector<Probe> kMeasuring = {
     {"amd_gemm", {"--type=bf16", "--m=16", "--n=16", "--k=128", "--sample-length=10ms", "--trials=1"}},
     {"rccl_collective", {"--sizes=1000"}},
 };
-const std::vector<Probe> kLoading = {  // without power_cap, which looks for limits of power first
-    {"load_bank", {"--engine=gpu"}, false},
-    {"thermal_soak", {"--engine=job"}, false},
-};
+// Without power_cap and thermal_soak, which look for limits of power and for temperatures first.
+const std::vector<Probe> kLoading = {{"load_bank", {"--engine=gpu"}, false}};
 const std::vector<Probe> kAsking = {{"health_amd", {}, false}};
 
 Record on(Node node, const Probe& probe) {

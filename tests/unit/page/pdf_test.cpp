@@ -24,6 +24,11 @@ TEST(FileAddress, quotes_what_an_address_would_take_apart) {
   EXPECT_EQ(file_address("/run a/50%#?/page.html"), "file:///run%20a/50%25%23%3F/page.html");
 }
 
+TEST(PdfNodes, are_numbered_in_their_order_and_nothing_else_is_touched) {
+  EXPECT_EQ(with_numbered_nodes("/ID (node00000041) (node00000033) (node00000041) (node7) (node0000003x) node00000033"),
+            "/ID (node00000002) (node00000001) (node00000002) (node7) (node0000003x) node00000033");
+}
+
 TEST(PdfDates, are_the_end_of_the_run_and_nothing_moves) {
   const std::string pdf = "%PDF-1.4 /CreationDate (D:20261123140643+00'00') /ModDate (D:20261123140643+00'00')";
   const std::string dated = with_dates(pdf, "2026-01-05T06:37:41.211Z");
