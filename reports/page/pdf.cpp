@@ -168,7 +168,7 @@ std::string with_dates(std::string pdf, const std::string& utc) {
 std::string with_numbered_nodes(std::string pdf) {
   constexpr std::string_view kBegin = "(node";
   constexpr std::size_t kDigits = 8;
-  std::map<std::string, std::vector<std::size_t>> places;  // by digits: where they stand
+  std::map<std::string, std::vector<std::size_t>> places;  // positions, by digits
   for (std::size_t at = pdf.find(kBegin); at != std::string::npos; at = pdf.find(kBegin, at + 1)) {
     const std::string digits = pdf.substr(at + kBegin.size(), kDigits);
     const bool is_number =

@@ -40,8 +40,8 @@ std::optional<InputError> write_pdf(const ReportContent& content, const Standing
 /// of another form stays.
 std::string with_dates(std::string pdf, const std::string& utc);
 
-/// The same with the names "(node00000041)" of a tagged PDF's elements numbered from 1 in their order: Chromium counts
-/// on through what it draws besides the page, which differs from run to run.
+/// The same with the names "(node00000041)" of a tagged PDF's elements numbered from 1 in their order: Chromium also
+/// numbers elements of its own, and not the same number of them in every run.
 std::string with_numbered_nodes(std::string pdf);
 
 /// "file:///run%20a/page.html" for an absolute path.
