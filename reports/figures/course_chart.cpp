@@ -152,7 +152,7 @@ class CourseDrawing {
       svg += svg_line(x(zero_s + mark), kCourseBottom, x(zero_s + mark), kCourseBottom + 5, "axis") +
              svg_text(x(zero_s + mark), kCourseBottom + 18, "middle", "mark", fmt::format("{:g}", mark));
     }
-    svg += svg_text(0, kCourseTop - 14, "start", "mark", "in " + scale.unit);
+    svg += svg_text(0, kCourseTop - 14, "start", "mark", scale.unit.empty() ? chart_.title : "in " + scale.unit);
     return svg + svg_text((kCourseLeft + kCourseRight) / 2, kCourseBottom + 38, "middle", "mark", chart_.axis);
   }
 
