@@ -161,6 +161,7 @@ class Node:
                 return
             for pid in running:
                 self.signal(pid, signal.SIGSTOP)
+            time.sleep(0.01)  # one that is in a call of the kernel stops when it returns
         raise RuntimeError(f"{self.name} could not be frozen")
 
     def thaw(self):

@@ -29,7 +29,7 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr auto kStale = milliseconds(300);  // "late", "listing", "stale_handle": so long others see what was before
-constexpr auto kGap = milliseconds(30);     // "rename_gap": so long there is no file at either name
+constexpr auto kGap = milliseconds(150);    // "rename_gap": so long there is no file at either name
 constexpr auto kSlow = milliseconds(3);     // "slow": added to every call on a name
 constexpr const char* kLies[] = {"honest",  "fsync_dropped", "late",         "flipped", "zeros", "full_at_close",
                                  "append",  "rename_gap",    "rename_keeps", "unlink",  "size",  "exclusive",
