@@ -10,8 +10,10 @@ import pathlib
 import struct
 import subprocess
 import threading
+import time
 import zlib
 
+START_S = 0.2  # from the request for a command to its start
 STDIN, STDOUT, STDERR, ERROR = 0, 1, 2, 3
 CLOSE = 255  # WebSocket: the next byte names the channel that the client has closed
 WEBSOCKET_PROTOCOL, SPDY_PROTOCOL = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -193,6 +195,8 @@ def status_of(code):
 
 def serve(carrier, command, with_stdin):
     """Runs `command` with its streams on the carrier, and tells its end. A client that goes closes its stdin, no more."""
+    # kubectl 1.32 discards output that comes before it has registered its streams. A container runtime takes a while, too.
+    time.sleep(START_S)
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE if with_stdin else subprocess.DEVNULL,
