@@ -149,10 +149,11 @@ asio::awaitable<void> Connection::read_all() {
   shut_streams();
 }
 
-/// ssh and kubernetes: the node reports whether it has the agent, and is sent the agent when it lacks it. False when
-/// the stream ended.
+/// ssh and kubernetes: after the start line the node reports whether it has the agent, and is sent the agent when it
+/// lacks it. False when the stream ended.
 asio::awaitable<bool> Connection::bootstrap() {
   if (options_.agents.empty()) co_return true;
+  queue_.push(std::string(kBootstrapStart));
   std::vector<std::string> lines;
   for (const auto& agent : options_.agents) {
     lines.push_back(std::string(kBootstrapHave) + agent.machine + "\n");

@@ -77,7 +77,7 @@ std::expected<std::string, std::string> bootstrap_script(const std::string& dire
   // node can if it is shared, puts another program in its place. /tmp and the others may be mounted noexec: hence
   // the try.
   return fmt::format(
-      R"sh({1}umask 077; mkdir -p {0}; cd -P {2} && p=$(pwd -P) && cd -P ./{3} && test "$(pwd -P)" = "${{p%/}}/{3}" && )sh"
+      R"sh(read -r start || exit 74; {1}umask 077; mkdir -p {0}; cd -P {2} && p=$(pwd -P) && cd -P ./{3} && test "$(pwd -P)" = "${{p%/}}/{3}" && )sh"
       R"sh(test -O . && chmod 700 . && mkdir -p agents || )sh"
       R"sh({{ echo assay: directory {0} cannot be used, is a link or belongs to another user >&2; exit 73; }}; )sh"
       R"sh(have() {{ test "$(sha256sum < $1 2>/dev/null | cut -c 1-64)" = $s; }}; )sh"

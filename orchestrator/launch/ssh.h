@@ -13,11 +13,11 @@
 
 namespace assay::launch {
 
-/// The node's report on stdout before the agent runs: it has the agent, needs its bytes, or has stored them.
-enum class Bootstrap { have, need, stored };
-
-/// Their lines, the first two with the node's machine behind them; everything before them (output of login scripts) is
-/// ignored.
+/// The head's first line, for which the script waits: kubectl from 1.31 on discards the output of a pod until kubectl
+/// has set up its streams, and it passes stdin on only after that.
+inline constexpr std::string_view kBootstrapStart = "assay-bootstrap/1 start\n";
+/// The node's report on stdout before the agent runs: it has the agent, needs its bytes, or has stored them. The first
+/// two have the node's machine behind them; everything before them (output of login scripts) is ignored.
 inline constexpr std::string_view kBootstrapHave = "assay-bootstrap/1 have ";
 inline constexpr std::string_view kBootstrapNeed = "assay-bootstrap/1 need ";
 inline constexpr std::string_view kBootstrapStored = "assay-bootstrap/1 stored\n";
@@ -29,11 +29,12 @@ struct AgentFile {
   std::uint64_t size = 0;  ///< B
 };
 
-/// The one command that runs on the node. It chooses the agent of the node's machine (uname -m) among `agents`; enters
-/// DIRECTORY, refusing a link and another user's folder; takes the agent from DIRECTORY/agents/SHA256 or, when no file
-/// of that hash is there, exactly `size` bytes from stdin, which it also stores there; and executes a private copy by
-/// its descriptor after hashing that very copy. Safe in any login shell: no single quote, no exclamation mark. The
-/// error is a reason: the directory has another character, or is "/"; no agent, or one with a word that is none.
+/// The one command that runs on the node. It waits for kBootstrapStart on stdin; chooses the agent of the node's
+/// machine (uname -m) among `agents`; enters DIRECTORY, refusing a link and another user's folder; takes the agent from
+/// DIRECTORY/agents/SHA256 or, when no file of that hash is there, exactly `size` bytes from stdin, which it also
+/// stores there; and executes a private copy by its descriptor after hashing that very copy. Safe in any login shell:
+/// no single quote, no exclamation mark. The error is a reason: the directory has another character, or is "/"; no
+/// agent, or one with a word that is none.
 std::expected<std::string, std::string> bootstrap_command(const std::string& directory,
                                                           const std::vector<AgentFile>& agents);
 /// The script in it, for `sh -c`.

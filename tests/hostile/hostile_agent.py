@@ -80,6 +80,8 @@ def before_the_greeting(mode):
         time.sleep(3600)
     elif mode == "errors":
         without_end(2, b"E")
+    while os.read(0, 1) not in (b"\n", b""):  # the head's first line
+        pass
     put(f"assay-bootstrap/1 have {os.uname().machine}\n".encode())
     if mode == "oversize":
         put(b"\xff\xff\xff\xff\x10")

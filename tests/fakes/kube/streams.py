@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 
-START_S = 0.2  # from the request for a command to its start
+START_S = 0.2  # from the request for a command without stdin to its start
 STDIN, STDOUT, STDERR, ERROR = 0, 1, 2, 3
 CLOSE = 255  # WebSocket: the next byte names the channel that the client has closed
 WEBSOCKET_PROTOCOL, SPDY_PROTOCOL = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -171,10 +171,11 @@ class Spdy:
                 return
 
 
-def copied(source, carrier, channel):
+def copied(source, carrier, channel, heard):
     while data := source.read1(PIECE):
         try:
-            carrier.send(channel, data)
+            if heard.is_set():
+                carrier.send(channel, data)
         except OSError:  # the client is gone; the process is not told, as in a cluster
             return
 
@@ -194,9 +195,15 @@ def status_of(code):
 
 
 def serve(carrier, command, with_stdin):
-    """Runs `command` with its streams on the carrier, and tells its end. A client that goes closes its stdin, no more."""
-    # kubectl 1.32 discards output that comes before it has registered its streams. A container runtime takes a while, too.
-    time.sleep(START_S)
+    """Runs `command` with its streams on the carrier, and tells its end. A client that goes closes its stdin, no more.
+
+    kubectl from 1.31 on may discard output that comes before it has registered its streams, and passes stdin on after that. Here
+    nothing that a command prints before it has its first input arrives; one without stdin starts after a while.
+    """
+    heard = threading.Event()
+    if not with_stdin:
+        time.sleep(START_S)
+        heard.set()
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE if with_stdin else subprocess.DEVNULL,
@@ -209,6 +216,7 @@ def serve(carrier, command, with_stdin):
         try:
             for channel, data in carrier.received():
                 if channel == STDIN and data is not None and with_stdin:
+                    heard.set()
                     process.stdin.write(data)
                     process.stdin.flush()
                 elif channel == STDIN and with_stdin:
@@ -224,7 +232,7 @@ def serve(carrier, command, with_stdin):
     feeding = threading.Thread(target=fed, daemon=True)
     feeding.start()
     copies = [
-        threading.Thread(target=copied, args=(source, carrier, channel), daemon=True)
+        threading.Thread(target=copied, args=(source, carrier, channel, heard), daemon=True)
         for source, channel in ((process.stdout, STDOUT), (process.stderr, STDERR))
     ]
     for copy in copies:

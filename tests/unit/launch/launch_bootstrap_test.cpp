@@ -35,11 +35,12 @@ class AgentBootstrap : public testing::TestWithParam<const char*> {
     if (!base_.empty()) fs::remove_all(base_);
   }
 
-  /// What the script prints on both streams, started for `directory` with the agent's bytes on stdin.
+  /// What the script prints on both streams, started for `directory` with the head's line and the agent's bytes on
+  /// stdin.
   std::string run(const std::string& directory, const std::string& input = kAgent) {
     const std::string script = bootstrap_script(directory, agents_).value();
     std::ofstream(base_ + "/script") << script;
-    std::ofstream(base_ + "/input") << input;
+    std::ofstream(base_ + "/input") << kBootstrapStart << input;
     const std::string shell = GetParam();
     const auto child = files::run_child(
         "/bin/sh",
