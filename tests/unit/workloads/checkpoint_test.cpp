@@ -1,4 +1,5 @@
 // The parts of a checkpoint: the payload can be made again, and no damage to a shard passes.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

@@ -1,0 +1,7 @@
+#include <string>
+
+namespace assay {
+
+std::vector<std::string> borrowed() { return {}; }  // std::map in a comment
+
+}  // namespace assay
