@@ -143,7 +143,9 @@ TEST(quantise, numbers_without_minus_zero_are_half_of_the_ocp_ones_and_one_code_
   for (const auto& [fnuz, ocp] : formats) {
     for (std::uint32_t code = 0; code <= fnuz.largest; ++code) {
       const float value = decode(fnuz, code);
-      if (code <= ocp.largest) EXPECT_EQ(value, decode(ocp, code) / 2) << code;
+      if (code <= ocp.largest) {
+        EXPECT_EQ(value, decode(ocp, code) / 2) << code;
+      }
       EXPECT_EQ(encode(fnuz, value), code);
       EXPECT_EQ(encode(fnuz, -value), code == 0 ? 0 : code | 0x80U);
     }

@@ -102,7 +102,9 @@ TEST(gpu_answer, a_report_counts_only_as_the_answer_of_that_gpu_to_this_question
     EXPECT_EQ(all.outcome, one.outcome) << one.what;
     EXPECT_EQ(answer.driver, one.outcome == answered ? "575.57.08" : "") << one.what;
     EXPECT_EQ(answer.vbios, one.outcome == answered ? "96.00.89.00.01" : "") << one.what;
-    if (one.outcome == answered) EXPECT_EQ(answer.key, identity_key(chain)) << one.what;
+    if (one.outcome == answered) {
+      EXPECT_EQ(answer.key, identity_key(chain)) << one.what;
+    }
   }
 }
 

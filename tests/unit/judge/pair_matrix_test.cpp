@@ -186,7 +186,9 @@ TEST(pair_matrix, over_seeds_a_common_cause_accuses_no_node_and_hides_no_slow_on
                  with_fault ? "one" : "no", often, fleet.found, fleet.others, fleet.pairs, kSeeds);
       EXPECT_LE(fleet.others, kSeeds / 50);
       EXPECT_EQ(fleet.pairs, 0) << "measured once";
-      if (with_fault && often <= 0.5) EXPECT_GE(fleet.found, kSeeds * 19 / 20);
+      if (with_fault && often <= 0.5) {
+        EXPECT_GE(fleet.found, kSeeds * 19 / 20);
+      }
     }
   }
 }
@@ -212,7 +214,9 @@ TEST(pair_matrix, over_seeds_a_common_cause_names_no_path_and_hides_no_broken_on
           fault == BusyFleet::Broken::pair ? "one" : "no", attempts, more, often, of_stages ? "stages" : "attempts",
           fleet.found, fleet.pairs, kSeeds);
       EXPECT_LE(fleet.pairs, most_false);
-      if (fault == BusyFleet::Broken::pair) EXPECT_GE(fleet.found, least_found);
+      if (fault == BusyFleet::Broken::pair) {
+        EXPECT_GE(fleet.found, least_found);
+      }
     }
   }
 }

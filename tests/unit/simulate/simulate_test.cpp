@@ -341,7 +341,9 @@ TEST(simulate, a_slow_node_has_all_its_gpus_and_one_with_fewer_is_named_so) {
             (Words{"health.gpus n00001", "after.gpus n00001"}));
   const Rehearsal healthy(h200s("health.gpus", 3));
   for (const auto& one : healthy.verdict.results) {
-    if (one.requirement == "health.gpus") EXPECT_EQ(one.value, 8.0) << one.node;
+    if (one.requirement == "health.gpus") {
+      EXPECT_EQ(one.value, 8.0) << one.node;
+    }
   }
 }
 
