@@ -188,7 +188,7 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
   // A plan holds the consent of its author, not of the user.
   const auto changes = plan::unallowed_settings(plan->profile, plan->only);
   if (changes && !settings.allow_settings) return report_error(*changes);
-  const auto programs = plan::installed_programs();
+  const auto programs = plan::installed_programs(plan::probes_of(*plan));
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);
   if (!key) return report_error(key.error());
@@ -199,7 +199,12 @@ int command_run(const std::string& plan_file, const std::string& out, const RunS
 
 int command_resume(const std::string& directory, const RunSettings& settings, const KeyRequest& request) {
   if (auto problem = files::check_own_folder(directory)) return report_error(*problem);
-  const auto programs = plan::installed_programs();
+  const std::string plan_file = directory + "/plan.json";
+  const auto text = read_file(plan_file);
+  if (!text) return report_error(text.error());
+  const auto plan = plan::read_plan(*text, plan_file);
+  if (!plan) return report_error(plan.error());
+  const auto programs = plan::installed_programs(plan::probes_of(*plan));
   if (!programs) return report_error(programs.error());
   const auto key = key_for(request);
   if (!key) return report_error(key.error());

@@ -91,7 +91,7 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
     if (!plan) return std::unexpected(plan.error());
     continues = std::move(*plan);
   }
-  auto programs = plan::installed_programs();
+  auto programs = plan::installed_programs(plan::probes_of(*profile));
   if (!programs) return std::unexpected(programs.error());
   if (!request.allow_missing) {
     if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);

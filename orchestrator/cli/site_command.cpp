@@ -149,7 +149,7 @@ class Checker {
   Checker(const site::Site& site, int fan_out) : site_(site), fan_out_(fan_out) {}
 
   std::expected<std::vector<site::NodeAnswer>, InputError> run() {
-    auto programs = plan::installed_programs();
+    auto programs = plan::installed_programs({site::kComparedProbes.begin(), site::kComparedProbes.end()});
     if (!programs) return std::unexpected(programs.error());
     for (const auto name : site::kComparedProbes) {
       const auto found = std::ranges::find(*programs, name, &plan::Program::name);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
+#include <charconv>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -16,24 +18,55 @@
 namespace assay::plan {
 namespace {
 
-constexpr const char* kCatalogueSchema = "assay.probes/1";
+/// An entry of the catalogue that is not read yet.
+struct Entry {
+  std::string_view text, name;
+  int revision = 0;
+};
 
-std::vector<KnownProbe> read_catalogue() {
-  const auto document =
-      parse_json_or_throw(profiles::embedded_documents().at(kCatalogueDocument), "profiles/probes.json");
-  if (document.at("schema") != kCatalogueSchema)
-    throw std::runtime_error("profiles/probes.json is not an assay.probes/1");
-  std::vector<KnownProbe> all;
-  for (const auto& entry : document.at("probes")) {
-    all.push_back({.name = entry.at("name"), .revision = entry.at("revision"), .document = entry});
-  }
-  for (const auto& entry : document.at("former")) {
-    for (auto& known : all) {
-      if (known.name == entry.at("name").get<std::string>() && known.revision == entry.at("revision"))
-        known.former.push_back(known.document.patch(entry.at("patch")));
+/// The entries of each list, "probes" and "former". The catalogue has 1.5 MB, of which most commands need an entry or
+/// two, so that they are cut out by the layout of dump(1), which a test compares with a parser's reading: lists are
+/// indented by one, entries by two, their fields by three.
+std::map<std::string_view, std::vector<Entry>> cut_entries() {
+  constexpr std::string_view kName = "\n   \"name\": \"", kRevision = "\n   \"revision\": ";
+  const std::string_view text = profiles::embedded_documents().at(kCatalogueDocument);
+  std::map<std::string_view, std::vector<Entry>> lists;
+  std::vector<Entry>* list = nullptr;
+  Entry entry;
+  std::size_t begin = 0;
+  for (auto at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("\n \"")) {
+      list = &lists[rest.substr(3, rest.find('"', 3) - 3)];
+    } else if (rest.starts_with("\n  {")) {
+      begin = at;
+    } else if (rest.starts_with(kName)) {
+      entry.name = rest.substr(kName.size(), rest.find('"', kName.size()) - kName.size());
+    } else if (rest.starts_with(kRevision)) {
+      std::from_chars(rest.data() + kRevision.size(), rest.data() + rest.size(), entry.revision);
+    } else if (rest.starts_with("\n  }")) {
+      constexpr std::size_t kEnd = 4;
+      entry.text = text.substr(begin, at + kEnd - begin);
+      list->push_back(entry);
     }
   }
-  return all;
+  return lists;
+}
+
+const std::vector<Entry>& entries_of(std::string_view list) {
+  static const auto kEntries = cut_entries();
+  return kEntries.at(list);
+}
+
+nlohmann::json read_entry(const Entry& entry) { return parse_json_or_throw(entry.text, "profiles/probes.json"); }
+
+KnownProbe read_known(const Entry& entry) {
+  KnownProbe known{.name = std::string(entry.name), .revision = entry.revision, .document = read_entry(entry)};
+  for (const auto& former : entries_of("former")) {
+    if (former.name == entry.name && former.revision == entry.revision)
+      known.former.push_back(known.document.patch(read_entry(former).at("patch")));
+  }
+  return known;
 }
 
 /// Whether a plan may hold `document` for the probe `known`: as it is known, in former words, or either in a
@@ -62,15 +95,24 @@ bool differ_in_words_alone(const nlohmann::json& one, const nlohmann::json& othe
 }
 
 const std::vector<KnownProbe>& known_probes() {
-  static const std::vector<KnownProbe> kProbes = read_catalogue();
+  static const std::vector<KnownProbe> kProbes = [] {
+    std::vector<KnownProbe> all;
+    for (const auto& entry : entries_of("probes")) all.push_back(read_known(entry));
+    return all;
+  }();
   return kProbes;
 }
 
 const KnownProbe* known_probe(std::string_view name, int revision) {
-  const auto& all = known_probes();
+  static std::mutex lock;
+  static std::map<const Entry*, KnownProbe> read;
+  const auto& entries = entries_of("probes");
   const auto found =
-      std::ranges::find_if(all, [&](const KnownProbe& one) { return one.name == name && one.revision == revision; });
-  return found == all.end() ? nullptr : &*found;
+      std::ranges::find_if(entries, [&](const Entry& one) { return one.name == name && one.revision == revision; });
+  if (found == entries.end()) return nullptr;
+  const std::lock_guard locked(lock);
+  const auto at = read.find(&*found);
+  return at != read.end() ? &at->second : &read.emplace(&*found, read_known(*found)).first->second;
 }
 
 std::optional<InputError> check_probes(const Plan& plan, const std::string& where) {

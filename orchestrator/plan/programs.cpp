@@ -58,10 +58,24 @@ std::expected<Program, InputError> described(const std::string& path) {
   if (!said) return std::unexpected(said.error());
   auto description = read_description(said->output, path + " --describe");
   if (!description) return std::unexpected(description.error());
-  auto digest = files::sha256_of_file(path);
-  if (!digest) return std::unexpected(digest.error());
   const std::string name = description->name;
-  return Program{.name = name, .sha256 = std::move(*digest), .path = path, .description = std::move(*description)};
+  return Program{.name = name, .sha256 = "", .path = path, .description = std::move(*description)};
+}
+
+std::expected<Program, InputError> hashed(std::expected<Program, InputError> program) {
+  if (!program) return program;
+  auto digest = files::sha256_of_file(program->path);
+  if (!digest) return std::unexpected(digest.error());
+  program->sha256 = std::move(*digest);
+  return program;
+}
+
+/// Paths of the probes in `directory`; an error when it has none.
+std::expected<std::vector<std::string>, InputError> probes_in(const std::string& directory) {
+  auto paths = executables(directory);
+  if (!paths.empty()) return paths;
+  return std::unexpected(InputError{directory, "has no probes",
+                                    "build or install assay; probes are in libexec/assay/probes next to bin/"});
 }
 
 }  // namespace
@@ -80,15 +94,34 @@ std::map<std::string, std::string> Installation::agents() const {
   return agents;
 }
 
-std::expected<std::vector<Program>, InputError> installed_programs() {
+std::set<std::string> probes_of(const Profile& profile) {
+  std::set<std::string> names(profile.companions.begin(), profile.companions.end());
+  for (const auto& one : profile.requirements) names.insert({one.probe, one.during});
+  return names;
+}
+
+std::set<std::string> probes_of(const Plan& plan) {
+  std::set<std::string> names;
+  for (const auto& [name, probe] : plan.probes) names.insert(name);
+  return names;
+}
+
+std::expected<std::vector<Program>, InputError> installed_programs(const std::set<std::string>& names) {
   const Installation here = installation();
-  auto programs = find_programs(here.probes);
-  if (!programs) return programs;
-  for (auto& program : *programs) program.builds[site::own_machine()] = {program.sha256, program.path};
+  const auto paths = probes_in(here.probes);
+  if (!paths) return std::unexpected(paths.error());
+  std::vector<Program> programs;
+  for (const auto& path : *paths) {
+    if (!names.contains(fs::path(path).filename())) continue;
+    auto program = hashed(described(path));
+    if (!program) return std::unexpected(program.error());
+    program->builds[site::own_machine()] = {program->sha256, path};
+    programs.push_back(std::move(*program));
+  }
   for (const auto& folder : folders_of(here.machines)) {
     if (folder.filename() == site::own_machine()) continue;
     if (auto problem = check_version(folder)) return std::unexpected(*problem);
-    for (auto& program : *programs) {
+    for (auto& program : programs) {
       const fs::path path = folder / "probes" / fs::path(program.path).filename();
       std::error_code unknown;  // an unreadable path counts as absent
       if (!fs::is_regular_file(path, unknown)) continue;
@@ -101,13 +134,10 @@ std::expected<std::vector<Program>, InputError> installed_programs() {
 }
 
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory) {
-  const auto paths = executables(directory);
-  if (paths.empty()) {
-    return std::unexpected(InputError{directory, "has no probes",
-                                      "build or install assay; probes are in libexec/assay/probes next to bin/"});
-  }
+  const auto paths = probes_in(directory);
+  if (!paths) return std::unexpected(paths.error());
   std::vector<Program> programs;
-  for (const auto& path : paths) {
+  for (const auto& path : *paths) {
     auto program = described(path);
     if (!program) return std::unexpected(program.error());
     programs.push_back(std::move(*program));
@@ -131,7 +161,7 @@ std::expected<std::vector<Program>, InputError> simulated_programs() {
   }
   for (const auto& path : executables(installation().probes)) {
     if (latest.contains(fs::path(path).filename())) continue;
-    auto program = described(path);
+    auto program = hashed(described(path));
     if (!program) return std::unexpected(program.error());
     programs.push_back(std::move(*program));
   }

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,19 @@ struct Installation {
 /// The installation that the running binary belongs to.
 Installation installation();
 
-/// Every probe in `directory`, by name, described and hashed. An error when the directory has none, or when one does
-/// not describe itself.
+/// Names of the probes that a plan by `profile` may start; of those that `plan` starts.
+std::set<std::string> probes_of(const Profile& profile);
+std::set<std::string> probes_of(const Plan& plan);
+
+/// Every probe in `directory`, by name, described and without its SHA-256. An error when the directory has none, or
+/// when one does not describe itself.
 std::expected<std::vector<Program>, InputError> find_programs(const std::string& directory);
 
-/// The same for this installation, with the builds for other machines: libexec/assay/machines/<machine>/probes/<name>.
-/// Their descriptions are taken from this machine's builds, because they do not run here; a record that differs from it
-/// is refused when it is read. Errors also: a folder that is of another version.
-std::expected<std::vector<Program>, InputError> installed_programs();
+/// Of this installation the probes that are among `names` (probes_of), described and hashed, with the builds for other
+/// machines: libexec/assay/machines/<machine>/probes/<name>. No other program is started or read: all of them together
+/// have half a gigabyte. Descriptions are those of this machine's builds, because the others do not run here; a record
+/// that differs from it is refused when it is read. Errors also: a folder that is of another version.
+std::expected<std::vector<Program>, InputError> installed_programs(const std::set<std::string>& names);
 
 /// What a simulation plans with: every probe that this version knows, in its latest revision, whether it is part of
 /// this build or not, and those of this installation that have no known description. No program of a known one is

@@ -2,6 +2,7 @@
 #include "probes/cuda/gemm_type.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -26,58 +27,23 @@ constexpr Exactness kWhole{.accumulator = 0, .per_step = 1, .output = 0};
 constexpr std::int64_t kLargestHalf = 65504;                       // k ones add up to k
 constexpr std::int64_t kInt8Terms = 2147483647LL / (127LL * 127);  // products of 127 that an int32 holds
 
-constexpr GemmType kTypes[] = {
-    {.name = "fp8_e4m3",
-     .a = Format::e4m3,
-     .b = Format::e4m3,
-     .d = Format::bf16,
-     .scaling = Scaling::tensor,
-     .compute = 89,
-     .granule = 16,
-     .exactness = kFp8},
-    {.name = "fp8_e5m2",
-     .a = Format::e5m2,
-     .b = Format::e4m3,
-     .d = Format::bf16,
-     .scaling = Scaling::tensor,
-     .compute = 89,
-     .granule = 16,
-     .exactness = kFp8},
-    {.name = "bf16", .a = Format::bf16, .b = Format::bf16, .d = Format::bf16, .granule = 8, .exactness = kBrain16},
-    {.name = "fp16",
-     .a = Format::fp16,
-     .b = Format::fp16,
-     .d = Format::fp16,
-     .granule = 8,
-     .largest_k = kLargestHalf,
-     .exactness = kSingle16},
-    {.name = "tf32", .a = Format::tf32, .b = Format::tf32, .d = Format::fp32, .granule = 4, .exactness = kTensor32},
-    {.name = "fp32", .a = Format::fp32, .b = Format::fp32, .d = Format::fp32, .granule = 4, .exactness = kVector32},
-    {.name = "fp64", .a = Format::fp64, .b = Format::fp64, .d = Format::fp64, .granule = 2, .exactness = kDouble},
-    {.name = "int8",
-     .a = Format::int8,
-     .b = Format::int8,
-     .d = Format::int32,
-     .granule = 16,
-     .largest_k = kInt8Terms,
-     .exactness = kWhole},
-    {.name = "mxfp8",
-     .a = Format::e4m3,
-     .b = Format::e4m3,
-     .d = Format::bf16,
-     .scaling = Scaling::mx,
-     .compute = 100,
-     .granule = 32,
-     .exactness = kFp8},
-    {.name = "nvfp4",
-     .a = Format::e2m1,
-     .b = Format::e2m1,
-     .d = Format::bf16,
-     .scaling = Scaling::nv,
-     .compute = 100,
-     .granule = 32,
-     .exactness = kFp8},
-};
+// name, a, b, d, scaling, compute, granule, largest_k, exactness
+constexpr auto kTypes = [] {
+  using enum Format;
+  using enum Scaling;
+  return std::to_array<GemmType>({
+      {"fp8_e4m3", e4m3, e4m3, bf16, tensor, 89, 16, 0, kFp8},
+      {"fp8_e5m2", e5m2, e4m3, bf16, tensor, 89, 16, 0, kFp8},
+      {"bf16", bf16, bf16, bf16, none, 80, 8, 0, kBrain16},
+      {"fp16", fp16, fp16, fp16, none, 80, 8, kLargestHalf, kSingle16},
+      {"tf32", tf32, tf32, fp32, none, 80, 4, 0, kTensor32},
+      {"fp32", fp32, fp32, fp32, none, 80, 4, 0, kVector32},
+      {"fp64", fp64, fp64, fp64, none, 80, 2, 0, kDouble},
+      {"int8", int8, int8, int32, none, 80, 16, kInt8Terms, kWhole},
+      {"mxfp8", e4m3, e4m3, bf16, mx, 100, 32, 0, kFp8},
+      {"nvfp4", e2m1, e2m1, bf16, nv, 100, 32, 0, kFp8},
+  });
+}();
 
 /// A copy of the type called `name` whose operands are stored as `a` and `b`.
 GemmType stored_as(std::string_view name, Format a, Format b) {

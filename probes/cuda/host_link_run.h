@@ -253,7 +253,7 @@ inline void record_path(const HostPath& path, std::size_t at_once, Recorder& rec
   record.condition("copies_per_sample", static_cast<std::int64_t>(kCopies), subject);
   record.condition("devices_at_once", static_cast<std::int64_t>(at_once), subject);
   if (path.node()) record.condition("numa_node", std::int64_t{*path.node()}, subject);
-  record.condition("numa_binding", std::string(to_string(path.placement())), subject);
+  record.condition("numa_binding", std::string(word_of(path.placement())), subject);
   if (const auto share = path.share_on_node()) record.condition("numa_share", *share, subject);
 }
 

@@ -28,18 +28,6 @@ NodeBuffer buffer_on(Bytes size, std::optional<int> node) {
 
 }  // namespace
 
-std::string_view to_string(MemoryPlacement placement) {
-  switch (placement) {
-    case MemoryPlacement::mbind:
-      return "mbind";
-    case MemoryPlacement::first_touch:
-      return "first_touch";
-    case MemoryPlacement::none:
-      return "none";
-  }
-  return "none";
-}
-
 NodeBuffer::NodeBuffer(Bytes size, std::optional<int> node, bool thread_is_there)
     : buffer_(size, host::Pages::huge), node_(node) {
   if (node_ && bind_memory(bytes(), *node_)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probes/core/units.h"
+#include "probes/core/words.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
 #include "probes/host/buffer.h"
@@ -18,8 +19,10 @@ namespace assay::cuda {
 /// How memory came to its node.
 enum class MemoryPlacement { mbind, first_touch, none };
 
-/// "mbind", "first_touch" or "none".
-std::string_view to_string(MemoryPlacement placement);
+constexpr auto words_of(MemoryPlacement) {
+  using enum MemoryPlacement;
+  return std::to_array<Word<MemoryPlacement>>({{mbind, "mbind"}, {first_touch, "first_touch"}, {none, "none"}});
+}
 
 /// Zeroed memory on one node, in huge pages where the kernel has them.
 class NodeBuffer {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "probes/core/units.h"
+#include "probes/core/words.h"
 #include "probes/cuda/device.h"
 
 namespace assay::cuda {
@@ -15,8 +16,10 @@ namespace assay::cuda {
 /// How one GPU reaches the memory of another.
 enum class PeerAccess { nvlink, xgmi, pcie, none };
 
-/// "nvlink", "xgmi", "pcie" or "none".
-std::string_view to_string(PeerAccess access);
+constexpr auto words_of(PeerAccess) {
+  using enum PeerAccess;
+  return std::to_array<Word<PeerAccess>>({{nvlink, "nvlink"}, {xgmi, "xgmi"}, {pcie, "pcie"}, {none, "none"}});
+}
 
 /// PeerAccess of two NVIDIA GPUs: none unless each may `access` the other; NVLink when NVML says so or, where it says
 /// nothing, when the link carries native atomics, which PCIe does not.

@@ -180,7 +180,7 @@ void measure_pair(Bench<Watch>& bench, std::size_t place, Recorder& record) {
   take("duplex_bandwidth", {place, place_of(bench, {.source = pair.target, .target = pair.source})},
        {.initiator = Initiator::source});
   if (direct) measure_latency(bench, place, record);
-  record.condition("peer_access", std::string(to_string(bench.fabric.facts(pair).access)), subject);
+  record.condition("peer_access", std::string(word_of(bench.fabric.facts(pair).access)), subject);
   record.condition("path", std::string(direct ? "direct" : "host"), subject);
   const PeerFacts& facts = bench.fabric.facts(pair);
   if (facts.performance_rank) record.condition("performance_rank", std::int64_t{*facts.performance_rank}, subject);

@@ -317,7 +317,7 @@ void record_hcas(const MachineTree& tree, const std::string& given, const std::v
     const auto chosen = nearest_hca(tree, function.address, left), nearest = nearest_hca(tree, function.address, all);
     if (!chosen || !nearest) continue;
     record.condition("hca", fmt::format("{}:{}", chosen->hca.name, chosen->hca.port), function.subject);
-    record.condition("hca_distance", std::string(to_string(chosen->way.nearness)), function.subject);
+    record.condition("hca_distance", std::string(word_of(chosen->way.nearness)), function.subject);
     ++compared;
     farther += chosen->way.nearness > nearest->way.nearness ? 1 : 0;
   }

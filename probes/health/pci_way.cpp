@@ -12,22 +12,6 @@ std::string directory_of(const std::string& address) { return "sys/bus/pci/devic
 
 }  // namespace
 
-std::string_view to_string(Nearness nearness) {
-  switch (nearness) {
-    case Nearness::same_switch:
-      return "same_switch";
-    case Nearness::same_root:
-      return "same_root";
-    case Nearness::same_numa_node:
-      return "same_numa_node";
-    case Nearness::other_numa_node:
-      return "other_numa_node";
-    case Nearness::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
 std::optional<int> pci_numa_node(const MachineTree& tree, const std::string& address) {
   const auto node = tree.number(directory_of(address) + "/numa_node");
   if (!node || *node < 0) return std::nullopt;

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/words.h"
+
 namespace assay {
 class MachineTree;
 }  // namespace assay
@@ -16,8 +18,14 @@ namespace assay::health {
 /// other_numa_node: on unlike host bridges (NODE, SYS); unknown: the kernel does not report enough.
 enum class Nearness { same_switch, same_root, same_numa_node, other_numa_node, unknown };
 
-/// "same_switch", "same_root", "same_numa_node", "other_numa_node" or "unknown".
-std::string_view to_string(Nearness nearness);
+constexpr auto words_of(Nearness) {
+  using enum Nearness;
+  return std::to_array<Word<Nearness>>({{same_switch, "same_switch"},
+                                        {same_root, "same_root"},
+                                        {same_numa_node, "same_numa_node"},
+                                        {other_numa_node, "other_numa_node"},
+                                        {unknown, "unknown"}});
+}
 
 /// The way between two PCI functions.
 struct PciWay {

@@ -21,10 +21,6 @@ static_assert(sizeof(Link) == 64);
 /// shorter. The same seed gives the same cycle. Does nothing to an empty span.
 void make_cycle(std::span<Link> links, std::uint64_t seed);
 
-/// Number of steps after which the walk from the first link is back at it; 0 when it is not back after links.size()
-/// steps. A full cycle gives links.size().
-std::size_t cycle_length(std::span<const Link> links);
-
 /// Follows `steps` pointers from `from`, each load needing the one before; returns the last pointer.
 const Link* walk(const Link* from, std::uint64_t steps);
 

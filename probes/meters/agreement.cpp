@@ -16,10 +16,8 @@ namespace assay::meters {
 namespace {
 
 constexpr double kLeastReadings = 0.9;  // of those that were due: the procedure asks for even ones
-constexpr double kCoarseClass = 0.05;   // its limit for meters of the 5 % class
 constexpr double kLeastStep = 0.1;      // between levels, of the highest: else a gain is lost in noise
 constexpr double kMovedShare = 0.1, kMovedLeast_w = 5;
-constexpr std::size_t kFewestOfMedian = 5;
 
 /// The mean power of the window that begins at `begin_s`; nothing with too few readings.
 std::optional<double> window_mean_w(std::span<const MeterReading> readings, double begin_s, const Expected& expected) {
@@ -73,11 +71,6 @@ std::expected<double, NamedDoubt> olympic_power_w(std::span<const MeterReading> 
     windows.at(static_cast<std::size_t>(i)) = *mean_w;
   }
   return olympic(windows);
-}
-
-double agreement_limit(std::optional<double> accuracy, std::optional<double> other) {
-  if (!accuracy || !other || *accuracy >= kCoarseClass || *other >= kCoarseClass) return kCoarseClass;
-  return portable_hypot(*accuracy, *other);
 }
 
 std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w) {
@@ -173,18 +166,6 @@ std::optional<Line> line_through(std::span<const double> x_w, std::span<const do
   if (std::sqrt(xx / count) < kLeastStep / 2 * std::abs(mean_x) || xx <= 0) return std::nullopt;
   const double gain = xy / xx;
   return Line{.gain = gain, .offset_w = mean_y - gain * mean_x, .r_squared = yy > 0 ? xy * xy / (xx * yy) : 0};
-}
-
-std::optional<std::map<std::string, double>> off_median(const std::map<std::string, double>& gains, double limit) {
-  if (gains.size() < kFewestOfMedian) return std::nullopt;
-  std::vector<double> values;
-  for (const auto& [node, gain] : gains) values.push_back(gain);
-  const double median = median_of(values);
-  std::map<std::string, double> off;
-  for (const auto& [node, gain] : gains) {
-    if (std::abs(gain / median - 1) > limit) off.emplace(node, gain / median);
-  }
-  return off;
 }
 
 std::vector<OutletFinding> prove_outlets(const std::map<std::string, std::vector<MeterReading>>& readings,

@@ -52,10 +52,6 @@ struct Agreement {
   std::vector<NamedDoubt> doubts;
 };
 
-/// The largest relative difference that two instruments of these accuracies may show: 5 % if one of them is only known
-/// to 5 % or not at all, as the procedure has it; otherwise the root of the sum of squares.
-double agreement_limit(std::optional<double> accuracy, std::optional<double> other);
-
 /// Compares `meter` with `reference`, which cover the same boundary, at the levels that begin at `begins_s`. The levels
 /// must differ by a tenth of the highest power at least, or the load was not reached: undecided.
 Agreement agreement_of(std::span<const MeterReading> meter, std::span<const MeterReading> reference,
@@ -73,11 +69,6 @@ struct Line {
 
 /// The line through at least three levels; nothing if x hardly changes.
 std::optional<Line> line_through(std::span<const double> x_w, std::span<const double> y_w);
-
-/// Nodes whose gain is off the median of `gains` by more than `limit` (0.03): a mis-scaled BMC, or the wrong outlets.
-/// Needs five nodes, because the median of fewer is moved by a bad one; nothing with fewer.
-std::optional<std::map<std::string, double>> off_median(const std::map<std::string, double>& gains,
-                                                        double limit = 0.03);
 
 /// One node under load while all others are idle.
 struct LoadedAlone {

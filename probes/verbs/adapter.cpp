@@ -144,18 +144,6 @@ Mapping::Mapping(std::size_t size) : size_(size) {
 
 Mapping::~Mapping() { (void)munmap(data_, size_); }  // cannot fail: it is a mapping of ours
 
-std::string_view to_string(Registration registration) {
-  switch (registration) {
-    case Registration::host:
-      return "host";
-    case Registration::dma_buf:
-      return "dma_buf";
-    case Registration::peermem:
-      return "peermem";
-  }
-  return "host";
-}
-
 RegisteredMemory::RegisteredMemory(std::unique_ptr<State> state) : state_(std::move(state)) {}
 RegisteredMemory::RegisteredMemory(RegisteredMemory&&) noexcept = default;
 RegisteredMemory::~RegisteredMemory() = default;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "probes/core/words.h"
 #include "probes/verbs/port_facts.h"
 
 namespace assay::cuda {
@@ -33,8 +34,10 @@ enum class Ordering { relaxed, strict };
 /// address, which the kernel module nvidia-peermem resolves (ibv_reg_mr).
 enum class Registration { host, dma_buf, peermem };
 
-/// "host", "dma_buf" or "peermem".
-std::string_view to_string(Registration registration);
+constexpr auto words_of(Registration) {
+  using enum Registration;
+  return std::to_array<Word<Registration>>({{host, "host"}, {dma_buf, "dma_buf"}, {peermem, "peermem"}});
+}
 
 /// Registered memory, page-aligned and filled with zeros.
 class RegisteredMemory {

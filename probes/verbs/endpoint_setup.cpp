@@ -81,7 +81,7 @@ RegisteredMemory PayloadPlace::make(const Adapter& adapter, std::size_t size, Or
 
 void PayloadPlace::record(Recorder& record, const MachineTree& tree, const RegisteredMemory& memory) const {
   record.condition("memory", std::string(chosen_.gpu ? "gpu" : "host"));
-  record.condition("registration", std::string(to_string(memory.registration())));
+  record.condition("registration", std::string(word_of(memory.registration())));
   unsigned cpu = 0, node = 0;
   if (getcpu(&cpu, &node) == 0) record.condition("thread_numa_node", std::int64_t{node});
   if (!chosen_.gpu) {
@@ -96,7 +96,7 @@ void PayloadPlace::record(Recorder& record, const MachineTree& tree, const Regis
   record.condition("gpu_pci_bus_id", gpu.pci_bus_id);
   record.condition("gpu_name", gpu.name);
   if (const auto of_gpu = pci_numa_node(tree, gpu.pci_bus_id)) record.condition("gpu_numa_node", std::int64_t{*of_gpu});
-  record.condition("gpu_nic_path", std::string(to_string(chosen_.way.nearness)));
+  record.condition("gpu_nic_path", std::string(word_of(chosen_.way.nearness)));
   if (chosen_.way.nearness != Nearness::unknown) record.condition("gpu_nic_bridges", std::int64_t{chosen_.way.bridges});
   record.condition("cuda_driver", driver_->version());
 }

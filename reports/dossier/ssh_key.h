@@ -12,9 +12,6 @@
 
 namespace assay::dossier {
 
-/// How a public key of OpenSSH begins.
-inline constexpr std::string_view kSshPublic = "ssh-ed25519 ";
-
 /// Whether `text` is a private key of OpenSSH ("openssh-key-v1"), of any kind.
 bool is_ssh_private(std::string_view text);
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 import shutil
 
-from harness import ONCE, main
+from harness import ONCE, keep_agent, main
 from kubernetes import start_cluster
 from launchers_test import Fakes
 
@@ -83,6 +83,7 @@ class AmdNode(Fakes):
         With fewer `gpus`, all that they compute is computed in less time."""
         libraries = self.work / "n01/lib/assay"
         libraries.mkdir(parents=True)
+        keep_agent(self.work / "n01")
         for library in LIBRARIES:
             if library.name not in without:
                 shutil.copy(library, libraries)

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import unittest
 
-from harness import DEADLINE_S, Bench, main, profile, requirement, wait_for
+from harness import DEADLINE_S, Bench, keep_agent, main, profile, requirement, wait_for
 from kubernetes import start_cluster
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -19,6 +19,8 @@ class Followed(Bench):
         super().setUp()
         self.board = self.scratch / "board.html"
         self.api = start_cluster(self, *NAMES)
+        for name in NAMES:
+            keep_agent(self.work / name)
         self.site = self.write(
             "site.json",
             {

@@ -27,7 +27,7 @@ using asio::ip::tcp;
 using namespace test;
 
 /// The job does not come in these tests: long enough for the others on a loaded machine.
-constexpr Seconds kPatienceForNoJob{10};
+constexpr Seconds kPatienceForNoJob{5};
 
 struct Outcome {
   std::unique_ptr<launch::Agent> agent;

@@ -1,8 +1,11 @@
 """`assay doctor`: what the probes of this installation say that they lack."""
+import hashlib
 import json
 import os
 
-from harness import BIN, Bench, main
+import shutil
+
+from harness import BIN, Bench, main, profile, requirement
 
 
 class Doctor(Bench):
@@ -40,6 +43,25 @@ class Doctor(Bench):
         done = self.assay("doctor", "--directory", self.scratch / "nothing")
         self.assertEqual(done.returncode, 2)
         self.assertIn("is not a folder", done.stderr)
+
+    def test_a_plan_starts_and_reads_the_probes_of_its_profile_alone(self):
+        shutil.copytree(BIN.parent, self.scratch / "copy", ignore=shutil.ignore_patterns("doc"))
+        self.installed = self.scratch / "copy/bin/assay"
+        broken = self.scratch / "copy/libexec/assay/probes/broken"
+        broken.write_text(f"#!/bin/sh\ntouch {self.scratch}/started\nexit 1\n")
+        broken.chmod(0o755)
+        done = self.accept(requirement("r"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse((self.scratch / "started").exists())
+        probes = json.loads((self.run_directory / "plan.json").read_text())["probes"]
+        fake = self.scratch / "copy/libexec/assay/probes/fake_probe"
+        self.assertEqual(
+            {name: probe["sha256"] for name, probe in probes.items()},
+            {"fake_probe": hashlib.sha256(fake.read_bytes()).hexdigest()},
+        )
+        done = self.assay("doctor", "--directory", self.scratch)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertTrue((self.scratch / "started").exists())
 
 
 if __name__ == "__main__":

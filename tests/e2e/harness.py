@@ -1,4 +1,6 @@
 """harness: runs the real binaries of an installation that holds fake_probe, and reads what they leave."""
+import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -107,6 +109,17 @@ def profile(*requirements):
         "relative_only": "a test",
         "requirements": [*requirements, *exact(requirements)],
     }
+
+
+@functools.cache
+def agent_digest():
+    return hashlib.sha256((BIN / "assay-node").read_bytes()).hexdigest()
+
+
+def keep_agent(directory):
+    """Puts the agent where a node of `directory` keeps it, so that a test of something else does not send 10 MB to each node."""
+    (directory / "agents").mkdir(parents=True)
+    shutil.copy(BIN / "assay-node", directory / "agents" / agent_digest())
 
 
 def processes(marker):

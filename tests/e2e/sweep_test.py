@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import main, processes, requirement, wait_for
+from harness import keep_agent, main, processes, requirement, wait_for
 from kubernetes import start_cluster
 from nightly import NightBench, check, flag, nightly, report
 
@@ -295,6 +295,8 @@ class Pods(NightBench):
     def setUp(self):
         super().setUp()
         self.api = start_cluster(self, "n01", "n02", "n03", "n04")
+        for name in ("n01", "n02", "n03", "n04"):
+            keep_agent(self.work / name)
         self.site = self.site_of("n01", "n02")
 
     def site_of(self, *names):

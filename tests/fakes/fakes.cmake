@@ -22,12 +22,13 @@ endforeach()
 foreach(name amdhip64 hiprtc)
   add_library(fake_${name} SHARED fakes/fake_${name}.cpp)
   target_link_libraries(fake_${name} PRIVATE assay_flags)
-  target_compile_options(fake_${name} PRIVATE -O2 -Wno-unknown-pragmas -Wno-clobbered -U_FORTIFY_SOURCE)
+  target_compile_options(fake_${name} PRIVATE -O2 -ftls-model=initial-exec -Wno-unknown-pragmas -Wno-clobbered -U_FORTIFY_SOURCE)
   set_target_properties(fake_${name} PROPERTIES PREFIX "" OUTPUT_NAME lib${name} SUFFIX .so.7
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/amdhip)
 endforeach()
 add_library(fake_rccl SHARED fakes/fake_rccl.cpp)
 target_link_libraries(fake_rccl PRIVATE assay_flags fake_amdhip64)
+target_compile_options(fake_rccl PRIVATE -O1)
 set_target_properties(fake_rccl PROPERTIES PREFIX "" OUTPUT_NAME librccl SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/rccl)
 
@@ -73,6 +74,7 @@ special(storage s3_once)
 # add_fake(TARGET NAME FOLDER SOURCE): a library of RDMA or CUDA under the name that the probes open.
 function(add_fake target name folder source)
   add_library(${target} SHARED ${source})
+  target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE assay_flags ${CMAKE_DL_LIBS})
   target_include_directories(${target} SYSTEM PRIVATE ${ASSAY_VERBS_INCLUDE})
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so.1
@@ -93,6 +95,7 @@ endif()
 # cuDNN's backend API on the host, a library of its name that has none of the functions, and a driver that cuDNN itself builds plans with.
 function(add_cudnn_fake target name suffix source)
   add_library(${target} SHARED ${source})
+  target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE assay_flags)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX ${suffix}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fakes/${target})

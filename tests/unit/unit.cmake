@@ -65,12 +65,13 @@ unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* requir
 unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"
   LIBRARIES assay_train_device assay_train_wire assay_inference_wire assay_decode assay_kv assay_openblas gloo
   STARTS fake_cudnn old_cudnn fake_compiling_driver)
+target_compile_options(unit_train PRIVATE -O1)  # its training steps on the host took most of the time of the program
 target_sources(unit_train PRIVATE ${PROJECT_SOURCE_DIR}/workloads/inference/moe_record.cpp
   ${PROJECT_SOURCE_DIR}/workloads/inference/moe_run.cpp)
 # They define the words of CUDA for themselves alone, do not know nvcc's pragmas, and jump between stacks.
 set_source_files_properties(unit/inference/decode_device_test.cpp unit/train_gpu/cast_kernels_test.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
-  COMPILE_OPTIONS "-Wno-unknown-pragmas;-Wno-clobbered;-U_FORTIFY_SOURCE")
+  COMPILE_OPTIONS "-O2;-Wno-unknown-pragmas;-Wno-clobbered;-U_FORTIFY_SOURCE")
 if(ASSAY_WITH_CUDA)  # headers of cuDNN and NCCL, where they lie beside CUDA's
   list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE cuda_headers)
   set_source_files_properties(unit/train_gpu/cudnn_values_test.cpp unit/nccl/nccl_api_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
@@ -116,12 +117,15 @@ endfunction()
 foreach(name core plan judge nightly reports train launch)
   unit_suites(${name})
 endforeach()
-unit_suites(processes COST 10)
+unit_suites(processes COST 30)
 unit_suites(profiles COST 60)
 # In directories of their own, because a test checks that nothing is left behind.
-unit_suites(storage COST 10 FILTER -fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
+unit_suites(storage COST 30 FILTER -fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_storage)
 unit_suites(storage AREA fake_fio FILTER fake_fio.* FOLDER ${CMAKE_CURRENT_BINARY_DIR}/unit_fake_fio)
 
+# The default suite simulates every profile on eight nodes.
+add_test(NAME fleets_of_sixteen COMMAND unit_profiles --gtest_filter=shipped/Simulated* CONFIGURATIONS cluster)
+set_tests_properties(fleets_of_sixteen PROPERTIES LABELS cluster TIMEOUT 1200 COST 100 ENVIRONMENT ASSAY_FLEET_NODES=16)
 # Twenty plants take two minutes of processor time, and more where other work shares the machine.
 add_test(NAME twenty_plants COMMAND unit_judge --gtest_filter=Hall.honest_plants* CONFIGURATIONS meters)
 set_tests_properties(twenty_plants PROPERTIES LABELS meters TIMEOUT 1200 ENVIRONMENT ASSAY_HONEST_PLANTS=20)

@@ -20,7 +20,6 @@
 #include "orchestrator/files/line_log.h"
 #include "orchestrator/files/own_folder.h"
 #include "orchestrator/files/state.h"
-#include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "orchestrator/sweep/retests.h"
@@ -339,7 +338,7 @@ std::expected<SweepPlan, InputError> plan_sweep(const SweepArguments& given) {
   if (!stagger) return std::unexpected(stagger.error());
   const auto watched = watched_in(given.drift);
   if (!watched) return std::unexpected(watched.error());
-  auto programs = plan::installed_programs();
+  auto programs = sweep_programs(*profile);
   if (!programs) return std::unexpected(programs.error());
   SweepPlan plan{.file = {.id = boost::uuids::to_string(boost::uuids::random_generator()()),
                           .night = times->night,

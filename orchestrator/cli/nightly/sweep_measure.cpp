@@ -137,6 +137,14 @@ std::optional<InputError> try_crossings(const std::string& folder, const SweepTo
   return measured ? std::nullopt : std::optional(measured.error());
 }
 
+std::expected<std::vector<plan::Program>, InputError> sweep_programs(const plan::Profile& profile) {
+  const auto crossings = plan::profile_named(kCrossingProfile);
+  if (!crossings) return std::unexpected(crossings.error());
+  auto names = plan::probes_of(profile);
+  names.merge(plan::probes_of(*crossings));
+  return plan::installed_programs(names);
+}
+
 std::string crossing_lines(const SweepTools& tools, const site::Site& site) {
   const auto profile = plan::profile_named(kCrossingProfile);
   if (!profile) return profile.error().text();

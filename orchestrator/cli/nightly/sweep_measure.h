@@ -61,7 +61,10 @@ std::expected<std::vector<sweep::NodeVisit>, InputError> visit_nodes(const std::
 std::optional<InputError> try_crossings(const std::string& folder, const SweepTools& tools, const site::Site& site,
                                         std::optional<Seconds> deadline, SweepStop& stop);
 
-/// What that would send, a line for each path and tenant, or why it cannot.
+/// The installed probes that a sweep by `profile` may start, those of try_crossings among them.
+std::expected<std::vector<plan::Program>, InputError> sweep_programs(const plan::Profile& profile);
+
+/// What try_crossings would send, a line for each path and tenant, or why it cannot.
 std::string crossing_lines(const SweepTools& tools, const site::Site& site);
 
 /// The site with only the nodes `names`, in that order.

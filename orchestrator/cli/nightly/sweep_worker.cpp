@@ -13,7 +13,6 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/state.h"
-#include "orchestrator/plan/programs.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -88,7 +87,7 @@ std::expected<SweepPlan, InputError> read_sweep_folder(const std::string& folder
   if (!site) return std::unexpected(site.error());
   auto profile = plan::profile_named(folder + "/profile.json");
   if (!profile) return std::unexpected(profile.error());
-  auto programs = plan::installed_programs();
+  auto programs = sweep_programs(*profile);
   if (!programs) return std::unexpected(programs.error());
   const std::string state =
       given.state.empty() ? fs::path(files::machine_key_path()).replace_filename("sweep").string() : given.state;

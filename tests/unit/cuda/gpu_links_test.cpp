@@ -134,14 +134,14 @@ TEST(chase, that_leads_out_of_its_memory_is_an_error) {
 }
 
 TEST(peer_access_of, nothing_is_reached_without_access_whatever_the_link) {
-  EXPECT_EQ(to_string(peer_access(false, true, true)), "none");
+  EXPECT_EQ(word_of(peer_access(false, true, true)), "none");
 }
 
 TEST(peer_access_of, nvml_decides_between_nvlink_and_pcie_and_atomics_where_it_is_silent) {
-  EXPECT_EQ(to_string(peer_access(true, true, false)), "nvlink");
-  EXPECT_EQ(to_string(peer_access(true, false, true)), "pcie");
-  EXPECT_EQ(to_string(peer_access(true, std::nullopt, true)), "nvlink");
-  EXPECT_EQ(to_string(peer_access(true, std::nullopt, false)), "pcie");
+  EXPECT_EQ(word_of(peer_access(true, true, false)), "nvlink");
+  EXPECT_EQ(word_of(peer_access(true, false, true)), "pcie");
+  EXPECT_EQ(word_of(peer_access(true, std::nullopt, true)), "nvlink");
+  EXPECT_EQ(word_of(peer_access(true, std::nullopt, false)), "pcie");
 }
 
 TEST(numa, the_node_of_a_device_is_what_the_kernel_says) {

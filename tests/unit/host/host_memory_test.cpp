@@ -68,6 +68,16 @@ std::string refusal(const FakeTree& tree, const Parameters& given) {
   return "";
 }
 
+/// Steps after which the walk from the first link is back at it; 0 when it is not back after links.size() steps.
+std::size_t cycle_length(std::span<const Link> links) {
+  const Link* at = links.data();
+  for (std::size_t steps = 1; steps <= links.size(); ++steps) {
+    at = at->next;
+    if (at == links.data()) return steps;
+  }
+  return 0;
+}
+
 }  // namespace
 
 TEST(stream, both_kinds_of_stores_leave_the_values_that_the_rounds_demand) {

@@ -13,7 +13,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #define __device__
@@ -83,7 +82,7 @@ class Block {
     }
     states_[now_].waits_at = &at;
     states_[now_].round = at.round;
-    if (_setjmp(states_[now_].where) == 0) _longjmp(back_, 1);
+    leave(states_[now_]);
   }
   void wait_for_block() { wait(whole_, threads_); }
   using Words = std::array<std::array<std::uint32_t, 8>, kWarp>;
@@ -102,21 +101,27 @@ class Block {
     Block& block = *running_;
     block.kernel_();
     block.states_[block.now_].over = true;
-    _longjmp(block.back_, 1);
+    go_to(block.back_);
   }
+  /// Where a fibre or its caller goes on: for the compiler's own jumps, which are a few instructions.
+  using Place = void* [5];
   struct State {
     const Barrier* waits_at = nullptr;
     std::uint64_t round = 0, shown = 0;
     bool begun = false, over = false;
-    jmp_buf where = {};
+    Place where = {};
   };
   /// Contexts are entered once; later jumps need no call of the kernel.
-  void resume(State& state, ucontext_t& fibre) {
-    if (_setjmp(back_) != 0) return;
-    if (state.begun) _longjmp(state.where, 1);
+  [[gnu::noinline]] void resume(State& state, ucontext_t& fibre) {
+    if (__builtin_setjmp(back_) != 0) return;
+    if (state.begun) go_to(state.where);
     state.begun = true;
     setcontext(&fibre);
   }
+  [[gnu::noinline]] void leave(State& state) {
+    if (__builtin_setjmp(state.where) == 0) go_to(back_);
+  }
+  [[noreturn, gnu::noinline]] static void go_to(Place& place) { __builtin_longjmp(place, 1); }
   struct Warp {
     Barrier barrier;
     std::array<Words, 2> words = {};
@@ -128,7 +133,7 @@ class Block {
   std::vector<State> states_;
   std::vector<Warp> warps_;
   Barrier whole_;
-  jmp_buf back_ = {};
+  Place back_ = {};
 };
 
 /// Runs every block of a grid, one after the other.

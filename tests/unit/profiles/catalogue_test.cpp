@@ -6,6 +6,7 @@
 
 #include "orchestrator/plan/catalogue.h"
 #include "orchestrator/plan/programs.h"
+#include "profiles/embedded.h"
 #include "tests/unit/fixture.h"
 #include "tests/unit/paths.h"
 
@@ -121,6 +122,23 @@ TEST(Catalogue, a_description_of_assay_probe_1_in_other_words_is_refused) {
     probe["conditions"][0]["meaning"] = "where it likes";
   }));
   EXPECT_NE(why.find("is not that of host_memory_bandwidth"), std::string::npos) << why;
+}
+
+TEST(Catalogue, every_entry_is_cut_out_of_the_text_as_a_parser_finds_it) {
+  const std::string text(profiles::embedded_documents().at(kCatalogueDocument));
+  const json document = json::parse(text);
+  ASSERT_EQ(text, document.dump(1) + "\n");
+  ASSERT_EQ(known_probes().size(), document.at("probes").size());
+  std::size_t former = 0;
+  for (const json& entry : document.at("probes")) {
+    const KnownProbe* known = known_probe(entry.at("name").get<std::string>(), entry.at("revision"));
+    ASSERT_NE(known, nullptr) << entry.at("name");
+    EXPECT_EQ(known->document, entry);
+    former += known->former.size();
+  }
+  EXPECT_EQ(former, document.at("former").size());
+  EXPECT_EQ(known_probe("host_gem", 1), nullptr);
+  EXPECT_EQ(known_probe("host_gemm", 1000), nullptr);
 }
 
 TEST(Catalogue, former_words_are_words_alone_and_plans_that_have_them_are_read) {

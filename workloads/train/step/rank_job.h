@@ -27,8 +27,6 @@ struct RankStart {
   std::optional<BoardPlace> board = {};  ///< of ranks that are watched
 };
 
-/// The words of DataMode.
-inline constexpr std::string_view kDataModes = "gaussian replicated ring";
 /// The mode of this word. Throws std::logic_error for another word: parameters are checked before.
 DataMode data_mode_named(std::string_view word);
 /// The type of factors of one of "tf32 bf16 fp8". Throws likewise.
