@@ -117,6 +117,10 @@ bool is_required_amd_rate(const plan::Requirement& one) {
          one.limit.unit.ends_with("/s");
 }
 
+bool demands(const plan::Requirement& one, const char* condition) {
+  return std::ranges::find(one.conditions, condition, &plan::RequiredCondition::name) != one.conditions.end();
+}
+
 }  // namespace
 
 TEST(profiles, a_required_rate_of_amd_gpus_is_of_a_document_that_names_the_gpu) {
@@ -138,12 +142,20 @@ TEST(profiles, a_required_rate_of_one_amd_gpu_is_judged_only_where_it_was_watche
   for (const std::string& name : kAmdNodes) {
     EXPECT_EQ(ids_where(built_in(name),
                         [&](const plan::Requirement& one) {
-                          const auto has = [&](const char* demanded) {
-                            return std::ranges::find(one.conditions, demanded, &plan::RequiredCondition::name) !=
-                                   one.conditions.end();
-                          };
                           return is_required_amd_rate(one) && one.scope == plan::JudgedScope::gpu &&
-                                 !std::ranges::all_of(kDemanded, has);
+                                 !std::ranges::all_of(kDemanded, [&](const char* by) { return demands(one, by); });
+                        }),
+              "")
+        << name;
+  }
+}
+
+TEST(profiles, no_error_of_the_memory_of_amd_gpus_passes_only_where_the_memory_counts_them) {
+  for (const std::string name : {"amd-mi300x", "amd-mi325x", "amd-mi355x", "nightly-amd-5m"}) {
+    EXPECT_EQ(ids_where(built_in(name),
+                        [](const plan::Requirement& one) {
+                          return one.probe == "health_amd" && one.metric == "ecc_uncorrected" &&
+                                 !demands(one, "ecc_mode");
                         }),
               "")
         << name;
