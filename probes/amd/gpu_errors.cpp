@@ -11,14 +11,6 @@ GpuFacts facts_of(const AmdGpu& gpu) {
   return read_gpu_facts(*smi_beside(), gpu, 0, limit);
 }
 
-/// How far `name` went; nothing if it was not reported twice or went back (the driver was loaded anew).
-std::optional<double> grown(const GpuFacts& begin, const GpuFacts& end, std::string_view name) {
-  const auto before = begin.state.metrics.find(name), after = end.state.metrics.find(name);
-  if (before == begin.state.metrics.end() || after == end.state.metrics.end() || after->second < before->second)
-    return std::nullopt;
-  return after->second - before->second;
-}
-
 }  // namespace
 
 GpuErrors::GpuErrors(const std::vector<std::string>& pci_addresses) {
@@ -40,12 +32,12 @@ std::optional<std::int64_t> GpuErrors::growth() const {
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     const GpuFacts end = facts_of(gpus_[i]);
     for (const char* counted : {"ecc_uncorrected", "pcie_replays"}) {
-      const auto more = grown(begin_[i], end, counted);
+      const auto more = growth_of(counted, begin_[i], end);
       if (!more) return std::nullopt;
       sum += *more;
     }
     for (const char* if_there : {"ecc_deferred", "retired_pages", "retired_pages_pending", "xgmi_errors"})
-      sum += grown(begin_[i], end, if_there).value_or(0);
+      sum += growth_of(if_there, begin_[i], end).value_or(0);
   }
   return static_cast<std::int64_t>(sum);
 }

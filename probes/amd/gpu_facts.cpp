@@ -218,6 +218,13 @@ std::optional<int> pcie_generation(std::uint32_t rate) {
   return found == kRates.end() ? std::nullopt : std::optional(static_cast<int>(found - kRates.begin()) + 1);
 }
 
+std::optional<double> growth_of(std::string_view name, const GpuFacts& begin, const GpuFacts& end) {
+  const auto before = begin.state.metrics.find(name), after = end.state.metrics.find(name);
+  if (before == begin.state.metrics.end() || after == end.state.metrics.end() || after->second < before->second)
+    return std::nullopt;
+  return after->second - before->second;
+}
+
 std::optional<std::string> driver_version(const AmdSmi& smi, const AmdGpu& gpu) {
   const auto driver = gpu.ask<smi::Driver>(smi.functions().driver);
   return driver.value ? text_in(driver.value->version) : std::nullopt;

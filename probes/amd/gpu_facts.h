@@ -77,6 +77,9 @@ inline constexpr ConditionSpec kIdentityConditions[] = {
 /// Asks `gpu`, the `index`-th of the list, everything; `limit` watches the questions.
 GpuFacts read_gpu_facts(const AmdSmi& smi, const AmdGpu& gpu, std::size_t index, AnswerLimit& limit);
 
+/// How far the metric `name` went; nothing if it was not reported twice or went back (the driver was loaded anew).
+std::optional<double> growth_of(std::string_view name, const GpuFacts& begin, const GpuFacts& end);
+
 /// Version of the driver amdgpu as AMD SMI reports it of `gpu`.
 std::optional<std::string> driver_version(const AmdSmi& smi, const AmdGpu& gpu);
 

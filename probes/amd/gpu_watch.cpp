@@ -74,9 +74,8 @@ class Watched final : public nvml::WatchedGpu {
  private:
   /// How far the counter `name` went.
   [[nodiscard]] std::optional<std::int64_t> grown(const char* name) const {
-    if (!begin_ || !end_ || !begin_->state.metrics.contains(name) || !end_->state.metrics.contains(name))
-      return std::nullopt;
-    return static_cast<std::int64_t>(end_->state.metrics.at(name) - begin_->state.metrics.at(name));
+    const auto growth = begin_ && end_ ? growth_of(name, *begin_, *end_) : std::nullopt;
+    return growth ? std::optional(static_cast<std::int64_t>(*growth)) : std::nullopt;
   }
   GpuFacts ask() { return read_gpu_facts(smi_, gpu_, 0, limit_); }
 

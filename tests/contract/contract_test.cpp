@@ -1,8 +1,9 @@
-// contract_test PROBE: runs one probe as a process and holds it to the contract of every probe.
+// contract_test PROBE [--parameter=value...]: runs one probe as a process and holds it to the contract of every probe.
 // Exit code 0 when it holds, 77 when the probe skipped for want of hardware (its record still checked), 1 otherwise.
 #include <algorithm>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,15 +20,28 @@ void expect(bool holds, const std::string& claim) {
 }
 
 /// A signal in a long warm-up ends it: what was sampled until then is no result of the load that was asked for.
-void check_stop(const std::string& probe, const Description& description) {
+void check_stop(std::vector<std::string> command, const Description& description) {
   const auto least = std::ranges::find(description.parameters, "warmup_least", &Description::OwnParameter::name);
   if (least == description.parameters.end() || description.scope != "node") return;
-  const ProbeOutput stopped = run_probe({probe, "--quick", "--warmup-least=60s"}, 1);
+  command.emplace_back("--warmup-least=60s");
+  const ProbeOutput stopped = run_probe(command, 1);
   const auto record = read_record(stopped.out, description);
   expect(record && record->end.status == Status::error && stopped.exit_code != 0, "a probe that is stopped has failed");
 }
 
-int check(const std::string& probe) {
+/// What `flags` ("--block-size=4KiB") give, by the names of the parameters.
+Values given_by(const std::vector<std::string>& flags) {
+  Values given;
+  for (const std::string& flag : flags) {
+    const auto end = flag.find('=');
+    std::string name = flag.substr(2, end - 2);
+    std::ranges::replace(name, '-', '_');
+    given[name] = flag.substr(end + 1);
+  }
+  return given;
+}
+
+int check(const std::string& probe, const std::vector<std::string>& flags) {
   const ProbeOutput described = run_probe({probe, "--describe"});
   expect(described.exit_code == 0, "--describe ends with 0");
   const auto description = read_description(described.out, probe);
@@ -52,13 +66,16 @@ int check(const std::string& probe) {
   }
 
   constexpr unsigned kCompanionSeconds = 2;
-  const ProbeOutput measured = run_probe({probe, "--quick"}, description->companion ? kCompanionSeconds : 0);
+  std::vector<std::string> command = {probe, "--quick"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  const ProbeOutput measured = run_probe(command, description->companion ? kCompanionSeconds : 0);
   const auto record = read_record(measured.out, *description);
   if (!record) {
     std::cout << record.error().text() << '\n' << measured.out.substr(0, 2000) << '\n';
     return 1;
   }
-  expect(record->start.parameters == *description->resolve({}, true), "the record names the parameters in force");
+  expect(record->start.parameters == *description->resolve(given_by(flags), true),
+         "the record names the parameters in force");
   if (record->end.status == Status::skip) {
     expect(measured.exit_code == 77 && !record->end.reason.empty(), "a skip has a reason and exit code 77");
     expect(record->measurements.empty(), "a skip has measured nothing");
@@ -77,7 +94,7 @@ int check(const std::string& probe) {
     expect(seen || !is_owed(condition.recorded),
            fmt::format("recorded {}, or declares it {}", condition.name, condition.recorded));
   }
-  check_stop(probe, *description);
+  check_stop(command, *description);
   return failures == 0 ? 0 : 1;
 }
 
@@ -85,9 +102,9 @@ int check(const std::string& probe) {
 }  // namespace assay
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: contract_test PROBE\n";
+  if (argc < 2) {
+    std::cerr << "usage: contract_test PROBE [--parameter=value...]\n";
     return 2;
   }
-  return assay::check(argv[1]);
+  return assay::check(argv[1], {argv + 2, argv + argc});
 }

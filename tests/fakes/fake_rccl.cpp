@@ -3,8 +3,7 @@
 // Nothing is left behind by a rank that dies. ASSAY_FAKE_RCCL has what differs:
 //   version=22606            the number of ncclGetVersion
 //   rank=1 fault=KIND        of that rank: wrong (a bit of each result), lost (its part of a sum is missing), hang (no
-//                            collective is ever done), dies (at its third collective), refuses (to enter), alone (it
-//                            never sees the others)
+//                            collective is ever done), dies (at its third collective), refuses (to enter)
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -278,7 +277,7 @@ Result ncclCommAbort(Comm) { return kSuccess; }
 Result ncclCommGetAsyncError(Comm comm, Result* state) {
   *state = kSuccess;
   for (int rank = 0; rank < comm->ranks; ++rank)
-    if (comm->board->ranks.at(static_cast<std::size_t>(rank)).pid == 0 || comm->fault == "alone") *state = kInProgress;
+    if (comm->board->ranks.at(static_cast<std::size_t>(rank)).pid == 0) *state = kInProgress;
   return kSuccess;
 }
 

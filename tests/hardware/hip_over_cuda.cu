@@ -36,7 +36,7 @@ namespace {
 namespace kernels = assay::cuda::kernels;
 using namespace assay::amd::hip_api;  // NOLINT(google-build-using-namespace): all of it over another runtime
 
-constexpr Status kInvalid = 1, kNotFound = 500;
+constexpr Status kInvalid = 1, kNotFound = 500, kNotSupported = 801;
 constexpr int kNanosecondsKhz = 1'000'000;
 
 /// A kernel's address by its name.
@@ -156,6 +156,14 @@ Status hipHostGetDevicePointer(void** pointer, void* host, unsigned flags) {
 Status hipMemsetAsync(void* target, int value, std::size_t size, Stream stream) {
   return cudaMemsetAsync(target, value, size, of(stream));
 }
+Status hipDeviceCanAccessPeer(int* can, int ordinal, int peer) { return cudaDeviceCanAccessPeer(can, ordinal, peer); }
+Status hipDeviceEnablePeerAccess(int peer, unsigned flags) { return cudaDeviceEnablePeerAccess(peer, flags); }
+Status hipMemcpyPeerAsync(void* target, int target_gpu, const void* source, int source_gpu, std::size_t size,
+                          Stream stream) {
+  return cudaMemcpyPeerAsync(target, target_gpu, source, source_gpu, size, of(stream));
+}
+/// CUDA does not say it.
+Status hipExtGetLinkTypeAndHopCount(int, int, std::uint32_t*, std::uint32_t*) { return kNotSupported; }
 Status hipStreamBeginCapture(Stream stream, int mode) {
   return cudaStreamBeginCapture(of(stream), static_cast<cudaStreamCaptureMode>(mode));
 }

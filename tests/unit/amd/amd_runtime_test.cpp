@@ -106,6 +106,14 @@ TEST(amd_host_link, a_byte_that_does_not_arrive_is_found) {
   EXPECT_GE(mismatches(record), 1);
 }
 
+TEST(amd_host_link, a_counter_that_goes_back_has_no_growth) {
+  const Record record = link_on({.smi = R"({"count": 1, "gpu": {"total": [1000000, 1000000000, 0],
+      "grows": {"total": [1000000, -1000000, 0]}}})"});
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  EXPECT_GT(number_in(value_of(record, "ecc_corrected_delta", kGpu).value()).value(), 0);
+  EXPECT_EQ(value_of(record, "ecc_uncorrected_delta", kGpu), std::nullopt);
+}
+
 TEST(amd_gemm, every_type_is_right_on_the_architecture_that_has_it) {
   struct Type {
     std::string name, minor, encoding;

@@ -108,14 +108,54 @@ TEST_P(BuiltIn, coordinates_are_among_the_sizes_asked_for) {
 
 INSTANTIATE_TEST_SUITE_P(profiles, BuiltIn, testing::ValuesIn(profile_names()), name_of_test);
 
+namespace {
+
+const std::string kAmdNodes[] = {"amd-mi300x", "amd-mi325x", "amd-mi355x"};
+
+bool is_required_amd_rate(const plan::Requirement& one) {
+  return one.required && (one.probe.starts_with("amd_") || one.probe == "rccl_collective") &&
+         one.limit.unit.ends_with("/s");
+}
+
+bool demands(const plan::Requirement& one, const char* condition) {
+  return std::ranges::find(one.conditions, condition, &plan::RequiredCondition::name) != one.conditions.end();
+}
+
+}  // namespace
+
 TEST(profiles, a_required_rate_of_amd_gpus_is_of_a_document_that_names_the_gpu) {
-  for (const std::string name : {"amd-mi300x", "amd-mi325x", "amd-mi355x"}) {
+  for (const std::string& name : kAmdNodes) {
     EXPECT_EQ(ids_where(built_in(name),
                         [](const plan::Requirement& one) {
                           const std::string source = one.source.document + one.source.method;
-                          return one.required && (one.probe.starts_with("amd_") || one.probe == "rccl_collective") &&
-                                 one.limit.unit.ends_with("/s") && source.find("MI3") == std::string::npos &&
+                          return is_required_amd_rate(one) && source.find("MI3") == std::string::npos &&
                                  source.find("mi3") == std::string::npos;
+                        }),
+              "")
+        << name;
+  }
+}
+
+TEST(profiles, a_required_rate_of_one_amd_gpu_is_judged_only_where_it_was_watched_whole_alone_and_well) {
+  constexpr const char* kDemanded[] = {"amd_smi",         "compute_partition",        "memory_partition",
+                                       "other_processes", "thermal_violations_delta", "ecc_uncorrected_delta"};
+  for (const std::string& name : kAmdNodes) {
+    EXPECT_EQ(ids_where(built_in(name),
+                        [&](const plan::Requirement& one) {
+                          return is_required_amd_rate(one) && one.scope == plan::JudgedScope::gpu &&
+                                 !std::ranges::all_of(kDemanded, [&](const char* by) { return demands(one, by); });
+                        }),
+              "")
+        << name;
+  }
+}
+
+TEST(profiles, no_error_of_the_memory_of_amd_gpus_passes_only_where_the_memory_counts_them) {
+  for (const std::string name : {"amd-mi300x", "amd-mi325x", "amd-mi355x", "nightly-amd-5m"}) {
+    EXPECT_EQ(ids_where(built_in(name),
+                        [](const plan::Requirement& one) {
+                          return one.probe == "health_amd" && one.metric == "ecc_uncorrected" &&
+                                 !demands(one, "ecc_mode");
                         }),
               "")
         << name;
