@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +72,8 @@ struct Sweep {
   std::string verdict;  ///< word of the run's verdict
   std::string label;    ///< name of profile and site
   std::vector<UnitVisit> visits;
+  std::map<std::string, std::set<std::string>> asked = {};  ///< by node, the probes that came to their end there, or
+                                                            ///< found nothing to measure
   std::string raw;  ///< the run's records as JSON Lines, kept compressed next to the database; empty: none
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/history_internal.h"
+#include "orchestrator/history/missing_parts.h"
 #include "orchestrator/history/packed_figures.h"
 #include "probes/core/statistics.h"
 
@@ -208,18 +210,20 @@ void History::Internal::load() {
   loaded = true;
 }
 
-Result<Added> History::add(const Sweep& sweep) {
+Result<Added> History::add(const Sweep& given) {
   Internal& in = *inside_;
-  if (auto problem = unfit_sweep(sweep, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
+  if (auto problem = unfit_sweep(given, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
   auto result = guarded([&] {
-    Added added{.night = sweep.night};
+    Added added{.night = given.night};
     Transaction all(in.database);
     Statement known(in.database, "SELECT night FROM sweep WHERE run_sha256=?");
-    if (known.with(sweep.run_sha256).step()) {
+    if (known.with(given.run_sha256).step()) {
       added.already = true;
       added.night = date_of(known.whole(0));
       return added;
     }
+    Sweep sweep = given;
+    std::ranges::move(missing_parts(in.database, given), std::back_inserter(sweep.visits));
     in.loaded = false;  // another process may have added in between
     in.load();
     std::string raw_sha256;

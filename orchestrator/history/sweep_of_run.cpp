@@ -33,6 +33,7 @@ struct CellResults {
   };
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
   std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of one of two nodes: the other
+  std::map<std::string, std::set<std::string>> asked;               ///< Sweep::asked
   std::string raw;
 };
 
@@ -184,6 +185,7 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
       if (!record) continue;  // the verdict has the reason
+      if (!crosses && record->end.status != Status::error) all.asked[nodes[rank]].insert(step->probe);
       if (record->end.status == Status::complete)
         gather(*record, nodes, crosses ? 0 : rank, run.plan.probes.at(step->probe).description,
                given_parameters(run.plan, *step), all);
@@ -318,6 +320,7 @@ Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& opt
               .night = night_of(*started, options.utc_offset_s),
               .verdict = std::string(word_of(verdict->overall)),
               .label = run->plan.profile.name + " on " + run->plan.site.name,
+              .asked = std::move(all->asked),
               .raw = std::move(all->raw)};
   add_demands(*run, *verdict, *all);
   add_visits(*run, *verdict, *all, options.retest, sweep);

@@ -21,6 +21,7 @@ bool is_of_others(const std::string& metric) {
 /// nodes have visits of their own.
 void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep::PairVisit& visit) {
   sweep.night = file.plan.night;
+  sweep.asked.clear();
   std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.partner.empty(); });
   if (visit.state == drift::VisitState::measured) return;
   sweep.visits.clear();
@@ -47,6 +48,10 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
     const auto* visit = visit_of(file, one.unit.node);
     return visit == nullptr || (checks && visit->state == drift::VisitState::measured);
   });
+  std::erase_if(sweep.asked, [&](const auto& one) {
+    const auto* visit = visit_of(file, one.first);
+    return checks || visit == nullptr || visit->state != drift::VisitState::measured;
+  });
   for (auto& one : sweep.visits) {
     const auto* visit = visit_of(file, one.unit.node);
     std::erase_if(one.figures, [](const history::Figure& figure) { return is_of_others(figure.metric.name); });
@@ -60,6 +65,7 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
 /// The run of paths between tenants: only their figures; its nodes were not visited for themselves.
 void shape_crossings(history::Sweep& sweep, const sweep::SweepFile& file) {
   sweep.night = file.plan.night;
+  sweep.asked.clear();
   std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.figures.empty(); });
 }
 
