@@ -72,7 +72,7 @@ struct Sweep {
   std::string verdict;  ///< word of the run's verdict
   std::string label;    ///< name of profile and site
   std::vector<UnitVisit> visits;
-  std::map<std::string, std::set<std::string>> asked = {};  ///< by node, the probes that came to their end there, or
+  std::map<std::string, std::set<std::string>> asked = {};  ///< by node, the probes that ended normally there, or
                                                             ///< found nothing to measure
   std::string raw;  ///< the run's records as JSON Lines, kept compressed next to the database; empty: none
 };
@@ -130,7 +130,7 @@ class History {
   [[nodiscard]] bool simulated() const;
   /// Adds a sweep whole or not at all. A sweep of another origin than the database's is kept out of drift: simulated
   /// and imported figures are refused unless the database is a simulation.
-  Result<Added> add(const Sweep& sweep);
+  Result<Added> add(Sweep sweep);
   Result<void> add_event(const drift::Event& event);
 
   /// Units, metrics, series and cohorts, in the order of their numbers.

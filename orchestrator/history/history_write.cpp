@@ -210,20 +210,19 @@ void History::Internal::load() {
   loaded = true;
 }
 
-Result<Added> History::add(const Sweep& given) {
+Result<Added> History::add(Sweep sweep) {
   Internal& in = *inside_;
-  if (auto problem = unfit_sweep(given, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
+  if (auto problem = unfit_sweep(sweep, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
   auto result = guarded([&] {
-    Added added{.night = given.night};
+    Added added{.night = sweep.night};
     Transaction all(in.database);
     Statement known(in.database, "SELECT night FROM sweep WHERE run_sha256=?");
-    if (known.with(given.run_sha256).step()) {
+    if (known.with(sweep.run_sha256).step()) {
       added.already = true;
       added.night = date_of(known.whole(0));
       return added;
     }
-    Sweep sweep = given;
-    std::ranges::move(missing_parts(in.database, given), std::back_inserter(sweep.visits));
+    std::ranges::move(missing_parts(in.database, sweep), std::back_inserter(sweep.visits));
     in.loaded = false;  // another process may have added in between
     in.load();
     std::string raw_sha256;

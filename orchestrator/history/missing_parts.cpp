@@ -72,7 +72,7 @@ std::vector<UnitVisit> missing_parts(const Database& database, const Sweep& swee
   for (const UnitVisit& visit : sweep.visits) seen.insert(visit.unit.id);
   Search search(database, sweep);
   Statement last(database, "SELECT night,state FROM visit WHERE unit=? ORDER BY night DESC,id DESC LIMIT 1");
-  // What is no piece of hardware, such as a pair of GPUs, ends with its parts.
+  // A unit that is no piece of hardware, such as a pair of GPUs, ends with its parts.
   Statement row(database,
                 "SELECT id,name,kind,serial,node,slot,leaf,rack FROM unit WHERE kind IN "
                 "('cpu','dimm','drive','gpu','nic') ORDER BY id");

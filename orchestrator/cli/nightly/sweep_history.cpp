@@ -87,7 +87,7 @@ std::optional<InputError> add_to_history(const std::string& path, const std::str
     if (!sweep) return sweep.error().error;
     shape_it(*sweep);
     if (sweep->visits.empty()) return std::nullopt;
-    if (const auto added = history->add(*sweep); !added) return added.error().error;
+    if (const auto added = history->add(std::move(*sweep)); !added) return added.error().error;
     return std::nullopt;
   };
   std::vector<std::pair<std::string, bool>> runs;
