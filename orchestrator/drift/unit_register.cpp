@@ -127,7 +127,7 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
   }
   for (const Visit& visit : night.visits) {
     UnitTrack& track = tracks[visit.unit];
-    if (visit.state == VisitState::missing) track.missing = !track.gone && track.last_seen != day;
+    if (visit.state == VisitState::missing) track.missing = !track.gone && track.last_measured != day;
   }
   return numbers;
 }

@@ -62,6 +62,9 @@ struct UnitVisit {
   std::vector<Figure> figures;
 };
 
+/// By node and by probe that ended normally there, or found nothing to measure: the units that it read.
+using Asked = std::map<std::string, std::map<std::string, std::set<std::string>>>;
+
 /// One sweep, in the form in which it is added.
 struct Sweep {
   std::string run_sha256;  ///< of its journal; a sweep that is there already changes nothing
@@ -72,8 +75,7 @@ struct Sweep {
   std::string verdict;  ///< word of the run's verdict
   std::string label;    ///< name of profile and site
   std::vector<UnitVisit> visits;
-  std::map<std::string, std::set<std::string>> asked = {};  ///< by node, the probes that ended normally there, or
-                                                            ///< found nothing to measure
+  Asked asked = {};
   std::string raw;  ///< the run's records as JSON Lines, kept compressed next to the database; empty: none
 };
 

@@ -1,9 +1,7 @@
 #include "orchestrator/history/missing_parts.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include "orchestrator/history/history_internal.h"
 #include "orchestrator/history/packed_figures.h"
@@ -11,28 +9,20 @@
 namespace assay::history {
 namespace {
 
-/// Finds out whether a probe that read a part before should have found it in `sweep`.
+/// Finds out whether a probe that read a part before should have found it.
 class Search {
  public:
-  Search(const Database& database, const Sweep& sweep) : database_(database) {
-    for (const UnitVisit& visit : sweep.visits) {
-      for (const Figure& figure : visit.figures)
-        found_[{visit.unit.node, visit.unit.kind, figure.metric.probe}].insert(visit.unit.id);
-    }
-  }
+  explicit Search(const Database& database) : database_(database) {}
 
-  /// Of the unit with the number `id`, last read by `probe` on its node.
-  bool misses(std::int64_t id, const drift::Unit& unit, const std::string& probe) {
+  /// Of the unit with the number `id`, last read by `probe` on its node, which now read `found` there.
+  bool misses(std::int64_t id, const drift::Unit& unit, const std::string& probe, const std::set<std::string>& found) {
     const std::set<std::int64_t> own = series_of(id, probe);
     if (own.empty()) return false;
     Statement visits(database_,
                      "SELECT sweep,packed FROM visit WHERE unit=? AND node=? AND state='measured' ORDER BY night DESC");
     for (visits.with(id, unit.node); visits.step();) {
       if (!has(visits.bytes(1), own)) continue;
-      const auto now = found_.find({unit.node, unit.kind, probe});
-      return now == found_.end() || std::ranges::any_of(now->second, [&](const std::string& other) {
-               return was_read(other, probe, visits.whole(0));
-             });
+      return are_others_left(unit.kind, found, probe, visits.whole(0));
     }
     return false;
   }
@@ -50,14 +40,19 @@ class Search {
            std::ranges::any_of(figures, [&](const PackedFigure& one) { return series.contains(one.series); });
   }
 
-  bool was_read(const std::string& name, const std::string& probe, std::int64_t sweep) {
-    if (!beside_.with(name, sweep).step()) return false;
-    return has(beside_.bytes(1), series_of(beside_.whole(0), probe));
+  /// Whether `found` has no unit of this kind, or one that `probe` read in `sweep`.
+  bool are_others_left(const std::string& kind, const std::set<std::string>& found, const std::string& probe,
+                       std::int64_t sweep) {
+    bool none = true;
+    for (const std::string& name : found) {
+      if (!name.starts_with(kind + ":")) continue;
+      none = false;
+      if (beside_.with(name, sweep).step() && has(beside_.bytes(1), series_of(beside_.whole(0), probe))) return true;
+    }
+    return none;
   }
 
   const Database& database_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>>
-      found_;  ///< units by node, kind and probe
   Statement series_{database_, "SELECT s.id FROM series s JOIN metric m ON m.id=s.metric WHERE s.unit=? AND m.probe=?"};
   Statement beside_{database_,
                     "SELECT u.id,v.packed FROM unit u JOIN visit v ON v.unit=u.id WHERE u.name=? AND v.sweep=?"};
@@ -70,7 +65,7 @@ std::vector<UnitVisit> missing_parts(const Database& database, const Sweep& swee
   if (sweep.asked.empty()) return all;
   std::set<std::string> seen;
   for (const UnitVisit& visit : sweep.visits) seen.insert(visit.unit.id);
-  Search search(database, sweep);
+  Search search(database);
   Statement last(database, "SELECT night,state FROM visit WHERE unit=? ORDER BY night DESC,id DESC LIMIT 1");
   // A unit that is no piece of hardware, such as a pair of GPUs, ends with its parts.
   Statement row(database,
@@ -88,12 +83,12 @@ std::vector<UnitVisit> missing_parts(const Database& database, const Sweep& swee
                            .leaf = row.text(6),
                            .rack = row.text(7)};
     const auto probe = std::ranges::find_if(
-        asked->second, [&](const std::string& one) { return search.misses(row.whole(0), unit, one); });
+        asked->second, [&](const auto& one) { return search.misses(row.whole(0), unit, one.first, one.second); });
     if (probe == asked->second.end()) continue;
     all.push_back({.unit = unit,
                    .cohort = unit.kind,
                    .state = drift::VisitState::missing,
-                   .reason = *probe + " did not find it"});
+                   .reason = probe->first + " did not find it"});
   }
   return all;
 }

@@ -33,7 +33,7 @@ struct CellResults {
   };
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
   std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of one of two nodes: the other
-  std::map<std::string, std::set<std::string>> asked;               ///< Sweep::asked
+  Asked asked;
   std::string raw;
 };
 
@@ -185,7 +185,7 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
       if (!record) continue;  // the verdict has the reason
-      if (!crosses && record->end.status != Status::error) all.asked[nodes[rank]].insert(step->probe);
+      if (!crosses && record->end.status != Status::error) all.asked[nodes[rank]][step->probe];
       if (record->end.status == Status::complete)
         gather(*record, nodes, crosses ? 0 : rank, run.plan.probes.at(step->probe).description,
                given_parameters(run.plan, *step), all);
@@ -243,6 +243,8 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
   for (auto& [place, figures] : all.figures) {
     const auto& [node, subject] = place;
     const std::string& name_of_node = node;
+    std::set<std::string> probes;
+    for (const auto& [name, samples] : figures) probes.insert(samples.figure.metric.probe);
     std::erase_if(figures, [&](const auto& one) {
       return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
     });
@@ -270,6 +272,9 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
                                  ? *std::ranges::max_element(samples.medians)
                                  : median(samples.medians);
       visit.figures.push_back(samples.figure);
+    }
+    for (auto& [probe, units] : sweep.asked[node]) {
+      if (probes.contains(probe)) units.insert(visit.unit.id);
     }
     sweep.visits.push_back(std::move(visit));
     seen[node] = true;

@@ -50,7 +50,9 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
   });
   std::erase_if(sweep.asked, [&](const auto& one) {
     const auto* visit = visit_of(file, one.first);
-    return checks || visit == nullptr || visit->state != drift::VisitState::measured;
+    const bool by_others =
+        visit != nullptr && (visit->state == drift::VisitState::busy || visit->state == drift::VisitState::preempted);
+    return visit == nullptr || by_others || (checks && visit->state == drift::VisitState::measured);
   });
   for (auto& one : sweep.visits) {
     const auto* visit = visit_of(file, one.unit.node);

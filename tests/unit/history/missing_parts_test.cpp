@@ -18,8 +18,10 @@ class Nights {
   Nights() : history_(*History::open(path_, Access::create)) {}
 
   /// Adds a run in which each of these parts, "n1/gpu:0", is read by the probe of its kind, "gpu": named by its slot,
-  /// or by "gpu:8@0" in slot 0. Nodes are measured; `asked` are the probes that came to an end on each of them.
-  void add(const Names& parts, const std::set<std::string>& asked = {"gpu", "drive"}, bool same_night = false) {
+  /// or by "gpu:8@0" in slot 0; `asked` are the probes that ended on each node. Nodes are measured, unless `state` is
+  /// another: then there is no figure, and a node without a serial number has that state with all of its units.
+  void add(const Names& parts, const std::set<std::string>& asked = {"gpu", "drive"}, bool same_night = false,
+           drift::VisitState state = drift::VisitState::measured) {
     if (!same_night) ++night_;
     Sweep sweep{.run_sha256 = files::sha256(std::to_string(++runs_)),
                 .started = "2026-03-01T01:00:00.000Z",
@@ -29,15 +31,17 @@ class Nights {
     for (const std::string& part : parts) {
       const std::string node = part.substr(0, 2), id = part.substr(3), kind = id.substr(0, id.find(':'));
       const bool replaced = id.find('@') != std::string::npos;
-      sweep.visits.push_back(
-          {.unit = {.id = id.substr(0, id.find('@')),
-                    .kind = kind,
-                    .serial = kind != "node",
-                    .node = node,
-                    .slot = replaced ? id.substr(id.find('@') + 1) : id.substr(id.find(':') + 1)},
-           .cohort = kind,
-           .figures = {{.metric = {.name = kind + ".rate", .probe = kind, .revision = 1, .unit = "1/s"}, .value = 1}}});
-      sweep.asked[node].insert(asked.begin(), asked.end());
+      sweep.visits.push_back({.unit = {.id = id.substr(0, id.find('@')),
+                                       .kind = kind,
+                                       .serial = kind != "node",
+                                       .node = node,
+                                       .slot = replaced ? id.substr(id.find('@') + 1) : id.substr(id.find(':') + 1)},
+                              .cohort = kind,
+                              .state = state});
+      const Figure figure{.metric = {.name = kind + ".rate", .probe = kind, .revision = 1, .unit = "1/s"}, .value = 1};
+      if (state == drift::VisitState::measured) sweep.visits.back().figures = {figure};
+      for (const auto& probe : asked) sweep.asked[node][probe];
+      if (asked.contains(kind)) sweep.asked[node][kind].insert(sweep.visits.back().unit.id);
     }
     const auto added = history_.add(sweep);
     if (!added) throw std::runtime_error(added.error().error.text());
@@ -94,6 +98,15 @@ TEST(MissingPart, all_gpus_of_a_node_are_missed_where_it_is_measured_alone) {
   nights.add(kAll);
   nights.add({"n1/node:1", "n1/drive:4"});
   EXPECT_EQ(nights.missing(), (Names{"gpu:0 missing", "gpu:1 missing"}));
+}
+
+TEST(MissingPart, a_gpu_is_missed_where_its_node_is_not_measured_because_of_it) {
+  Nights nights;
+  nights.add(kAll);
+  for (int night = 1; night <= 2; ++night) {
+    nights.add({"n1/node:1", "n1/gpu:0", "n1/drive:4"}, {"gpu", "drive"}, false, drift::VisitState::not_measured);
+    EXPECT_EQ(nights.missing(), Names{"gpu:1 missing"}) << night;
+  }
 }
 
 TEST(MissingPart, figures_that_a_night_leaves_out_broken_probes_and_nodes_that_are_not_due_are_not_missed) {
