@@ -170,6 +170,10 @@ std::optional<std::string> stays(const Situation& at, const OwnDrain& own, const
     if (flag.node == own.node && flag.state != UnitState::watch)
       return fmt::format("its flag {} is {}", flag.id, flag.state);
   }
+  for (const auto& one : at.report.coverage.overdue) {
+    if (one.node == own.node && one.last_state == drift::kMissing)
+      return fmt::format("its part {} is missing", one.unit);
+  }
   int clean_sweeps = 0;
   std::set<std::string> counted;  // records: a copy of a sweep under another name is no other sweep
   std::set<std::vector<std::string>> partners;

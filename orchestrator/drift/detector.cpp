@@ -233,7 +233,6 @@ void Detector::add(const Night& night) {
   in.grow();
   in.take_events(night, day);
   const SortedReadings given = in.sorted(night, day, in.units.take(*in.fleet, night, day));
-  in.units.mark_missing(*in.fleet, night, day);
   if (in.first == kNever) in.first = day;
   in.find_thresholds(day, given.levels);
   in.find_usual_serial();

@@ -110,6 +110,7 @@ UnitState state_of_visit(VisitState state) {
       return UnitState::preempted;
     case VisitState::measured:
     case VisitState::not_measured:
+    case VisitState::missing:
       break;
   }
   return UnitState::not_measured;

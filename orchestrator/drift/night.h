@@ -24,8 +24,8 @@ std::string date_text(Date date);
 /// Nothing for another form and for a day that does not exist.
 std::optional<Date> date_from(std::string_view text);
 
-/// Result of a sweep for a unit. Only `measured` says something of its health.
-enum class VisitState { measured, not_due, busy, preempted, not_measured };
+/// Result of a sweep for a unit. Only `measured` says something of its health; `missing` is a part that was looked for.
+enum class VisitState { measured, not_due, busy, preempted, not_measured, missing };
 
 constexpr auto words_of(VisitState) {
   using enum VisitState;
@@ -33,7 +33,8 @@ constexpr auto words_of(VisitState) {
                                           {not_due, "not_due"},
                                           {busy, "busy"},
                                           {preempted, "preempted"},
-                                          {not_measured, "not_measured"}});
+                                          {not_measured, "not_measured"},
+                                          {missing, "missing"}});
 }
 
 /// A unit in one sweep.

@@ -72,7 +72,7 @@ std::string summary_text(const DriftReport& report) {
     text += fmt::format("overdue   {} on {}: {} nights{}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
                         coverage.overdue[i].nights,
                         coverage.overdue[i].last_state.empty()       ? ", in no sweep"
-                        : coverage.overdue[i].last_state == kMissing ? ", missing where its metrics were measured"
+                        : coverage.overdue[i].last_state == kMissing ? ", missing on a measured node"
                                                                      : ", last " + coverage.overdue[i].last_state);
   if (coverage.overdue.size() > kMostShown)
     text += fmt::format("overdue   … and {} more\n", coverage.overdue.size() - kMostShown);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "probes/core/suggest.h"
 
@@ -26,6 +25,7 @@ int rank_of(VisitState state) {
     case VisitState::not_measured:
       return 3;
     case VisitState::not_due:
+    case VisitState::missing:
       break;
   }
   return 4;
@@ -109,52 +109,27 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
   for (const std::size_t i : order) {
     UnitTrack& track = tracks[night.visits[i].unit];
     const VisitState state = night.visits[i].state;
+    if (state == VisitState::missing) continue;
     if (track.last_seen != day || rank_of(state) < rank_of(track.last_state)) track.last_state = state;
     track.last_seen = day;
-    if (state == VisitState::measured) track.last_measured = day;
+    if (state != VisitState::measured) continue;
+    track.last_measured = day;
     track.missing = false;
   }
   for (const std::size_t i : order) {
     const Visit& visit = night.visits[i];
+    if (visit.state == VisitState::missing) continue;
     place(fleet, visit, day);
     const std::string& epoch = tracks[visit.unit].epoch;
     const std::string& cohort = fleet.cohorts[visit.cohort];
     numbers[i] = cohort_number(epoch.empty() ? cohort : cohort + " | " + epoch);
     tracks[visit.unit].cohort = numbers[i];
   }
-  return numbers;
-}
-
-void UnitRegister::mark_missing(const Fleet& fleet, const Night& night, Day day) {
-  std::map<std::string_view, std::set<std::string_view>> runs_of_node;  // that measured it
   for (const Visit& visit : night.visits) {
-    if (visit.state == VisitState::measured) runs_of_node[visit.node].insert(visit.run_sha256);
+    UnitTrack& track = tracks[visit.unit];
+    if (visit.state == VisitState::missing) track.missing = !track.gone && track.last_measured != day;
   }
-  const auto may_be_missing = [&](std::uint32_t unit) {
-    const UnitTrack& track = tracks[unit];
-    return !track.missing && !track.gone && track.last_seen != day && track.first_known != kNever &&
-           fleet.units[unit].kind != "node" && runs_of_node.contains(track.node);
-  };
-  // By metric and kind of unit the runs that read it, of those that such a unit has: most nights there is none.
-  std::map<std::pair<std::uint32_t, std::string_view>, std::set<std::string_view>> runs;
-  std::vector<const Series*> unseen;
-  for (const Series& series : fleet.series) {
-    if (!may_be_missing(series.unit)) continue;
-    unseen.push_back(&series);
-    runs.try_emplace({series.metric, fleet.units[series.unit].kind});
-  }
-  if (unseen.empty()) return;
-  for (const Reading& reading : night.readings) {
-    const Series& series = fleet.series[reading.series];
-    const auto wanted = runs.find({series.metric, fleet.units[series.unit].kind});
-    if (wanted != runs.end()) wanted->second.insert(night.visits[reading.visit].run_sha256);
-  }
-  for (const Series* series : unseen) {
-    UnitTrack& track = tracks[series->unit];
-    const auto& of_metric = runs.at({series->metric, fleet.units[series->unit].kind});
-    track.missing = track.missing || std::ranges::any_of(runs_of_node.at(track.node),
-                                                         [&](std::string_view run) { return of_metric.contains(run); });
-  }
+  return numbers;
 }
 
 Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& policy) const {
@@ -181,6 +156,8 @@ Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& polic
           break;
         case VisitState::not_measured:
           ++all.not_measured;
+          break;
+        case VisitState::missing:  // no state of a unit that was seen
           break;
       }
     }

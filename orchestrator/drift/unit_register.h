@@ -20,7 +20,7 @@ struct UnitTrack {
   Day moved = kNever;            ///< last night in which it was found elsewhere
   Day out = kNever;              ///< last night of maintenance
   bool gone = false;             ///< retired, or another unit is in its place
-  bool missing = false;          ///< not seen since a run that measured its node, and its metrics on other units
+  bool missing = false;          ///< not seen since a run that looked for it
 };
 
 class UnitRegister {
@@ -38,8 +38,6 @@ class UnitRegister {
   void take(std::uint32_t unit, const Event& event, Day day);
   /// Takes the visits of a night; gives the cohort of each visit.
   std::vector<std::uint32_t> take(const Fleet& fleet, const Night& night, Day day);
-  /// Marks the units that a run of the night `day` misses, so that a part that vanishes does not wait for its turn.
-  void mark_missing(const Fleet& fleet, const Night& night, Day day);
   /// Units by their result of the night `day`, and units that wait for too long or are missing.
   [[nodiscard]] Coverage coverage(const Fleet& fleet, Day day, const Policy& policy) const;
 

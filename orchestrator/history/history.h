@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +62,9 @@ struct UnitVisit {
   std::vector<Figure> figures;
 };
 
+/// By node and by probe that ended normally there, or found nothing to measure: the units that it read.
+using Asked = std::map<std::string, std::map<std::string, std::set<std::string>>>;
+
 /// One sweep, in the form in which it is added.
 struct Sweep {
   std::string run_sha256;  ///< of its journal; a sweep that is there already changes nothing
@@ -70,6 +75,7 @@ struct Sweep {
   std::string verdict;  ///< word of the run's verdict
   std::string label;    ///< name of profile and site
   std::vector<UnitVisit> visits;
+  Asked asked = {};
   std::string raw;  ///< the run's records as JSON Lines, kept compressed next to the database; empty: none
 };
 
@@ -126,7 +132,7 @@ class History {
   [[nodiscard]] bool simulated() const;
   /// Adds a sweep whole or not at all. A sweep of another origin than the database's is kept out of drift: simulated
   /// and imported figures are refused unless the database is a simulation.
-  Result<Added> add(const Sweep& sweep);
+  Result<Added> add(Sweep sweep);
   Result<void> add_event(const drift::Event& event);
 
   /// Units, metrics, series and cohorts, in the order of their numbers.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
 #include "orchestrator/history/history_internal.h"
+#include "orchestrator/history/missing_parts.h"
 #include "orchestrator/history/packed_figures.h"
 #include "probes/core/statistics.h"
 
@@ -208,7 +210,7 @@ void History::Internal::load() {
   loaded = true;
 }
 
-Result<Added> History::add(const Sweep& sweep) {
+Result<Added> History::add(Sweep sweep) {
   Internal& in = *inside_;
   if (auto problem = unfit_sweep(sweep, in.simulated)) return std::unexpected(Failure{*problem, files::kExitBadInput});
   auto result = guarded([&] {
@@ -220,6 +222,7 @@ Result<Added> History::add(const Sweep& sweep) {
       added.night = date_of(known.whole(0));
       return added;
     }
+    std::ranges::move(missing_parts(in.database, sweep), std::back_inserter(sweep.visits));
     in.loaded = false;  // another process may have added in between
     in.load();
     std::string raw_sha256;

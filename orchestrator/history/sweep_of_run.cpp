@@ -33,6 +33,7 @@ struct CellResults {
   };
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
   std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of one of two nodes: the other
+  Asked asked;
   std::string raw;
 };
 
@@ -184,6 +185,7 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
       if (!record) continue;  // the verdict has the reason
+      if (!crosses && record->end.status != Status::error) all.asked[nodes[rank]][step->probe];
       if (record->end.status == Status::complete)
         gather(*record, nodes, crosses ? 0 : rank, run.plan.probes.at(step->probe).description,
                given_parameters(run.plan, *step), all);
@@ -241,6 +243,8 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
   for (auto& [place, figures] : all.figures) {
     const auto& [node, subject] = place;
     const std::string& name_of_node = node;
+    std::set<std::string> probes;
+    for (const auto& [name, samples] : figures) probes.insert(samples.figure.metric.probe);
     std::erase_if(figures, [&](const auto& one) {
       return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
     });
@@ -268,6 +272,9 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
                                  ? *std::ranges::max_element(samples.medians)
                                  : median(samples.medians);
       visit.figures.push_back(samples.figure);
+    }
+    for (auto& [probe, units] : sweep.asked[node]) {
+      if (probes.contains(probe)) units.insert(visit.unit.id);
     }
     sweep.visits.push_back(std::move(visit));
     seen[node] = true;
@@ -318,6 +325,7 @@ Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& opt
               .night = night_of(*started, options.utc_offset_s),
               .verdict = std::string(word_of(verdict->overall)),
               .label = run->plan.profile.name + " on " + run->plan.site.name,
+              .asked = std::move(all->asked),
               .raw = std::move(all->raw)};
   add_demands(*run, *verdict, *all);
   add_visits(*run, *verdict, *all, options.retest, sweep);

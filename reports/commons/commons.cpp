@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
+#include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/evidence/evidence.h"
 #include "probes/core/utc_time.h"
 #include "profiles/schema.h"
@@ -200,6 +201,19 @@ class Reading {
   judge::EvidenceReader evidence_;
 };
 
+/// The board that `result` is of: its UUID or serial number, which it has at any site, else its place. A guest has its
+/// hypervisor's serial number.
+std::string board_of(const dossier::OpenedRun& run, const judge::Result& result) {
+  const std::string place = fmt::format("{}/{}/{}", run.content.run.plan.site.name, result.node, result.subject.id);
+  if (result.subject.kind == "gpu") return judge::is_gpu_uuid(result.subject.id) ? result.subject.id : place;
+  const auto serials = run.serials.find(result.node);
+  const auto facts = run.content.run.journal.node_facts.find(result.node);
+  const bool own = serials != run.serials.end() && serials->second.size() == 1 &&
+                   judge::is_unique(*serials->second.begin()) && facts != run.content.run.journal.node_facts.end() &&
+                   facts->second.value("hypervisor", "") == "none";
+  return own ? *serials->second.begin() : place;
+}
+
 std::optional<InputError> check(const dossier::OpenedRun& run) {
   const auto no = [&](const std::string& what, const char* hint) { return InputError{run.path, what, hint}; };
   if (run.standing != "verified")
@@ -272,8 +286,7 @@ std::expected<Contribution, InputError> contribution_of(const std::vector<dossie
         ++all.left_out[group.error().reason];
         continue;
       }
-      const auto board = fmt::format("{}/{}/{}", run.content.run.plan.site.name, result.node, result.subject.id);
-      by_board[std::move(*group)].insert_or_assign(board, *result.value);
+      by_board[std::move(*group)].insert_or_assign(board_of(run, result), *result.value);
     }
   }
   for (const auto& [group, boards] : by_board) {

@@ -160,17 +160,16 @@ RequirementPair make_pair(const Side& a, const Side& b, const std::string& id,
   return pair;
 }
 
-/// The findings of all requirements and of all cells, each family with its own threshold.
+/// The findings of all requirements and of all cells: one family of tests.
 void conclude(const Side& a, const Side& b, Comparison& all) {
-  std::vector<double> smallest, smallest_of_cells;
+  std::vector<double> smallest;
   for (const auto& pair : all.requirements) {
     if (pair.test.shift) smallest.push_back(pair.test.smallest_p);
     for (const auto& cell : pair.cells) {
-      if (cell.test.shift) smallest_of_cells.push_back(cell.test.smallest_p);
+      if (cell.test.shift) smallest.push_back(cell.test.smallest_p);
     }
   }
   all.threshold = tarone_threshold(smallest, all.demands.alpha);
-  all.cell_threshold = tarone_threshold(smallest_of_cells, all.demands.alpha);
   for (const auto& word : words_of(Finding{})) all.counts[std::string(word.text)] = 0;
   for (auto& pair : all.requirements) {
     const auto* of_a = a.content.run.plan.requirement(pair.id);
@@ -184,7 +183,7 @@ void conclude(const Side& a, const Side& b, Comparison& all) {
     for (auto& cell : pair.cells) {
       if (cell.test.shift)
         cell.finding =
-            finding_of(cell.test, all.cell_threshold, all.demands.smallest_change, better, cell.change.value_or(0));
+            finding_of(cell.test, all.threshold, all.demands.smallest_change, better, cell.change.value_or(0));
     }
   }
 }

@@ -83,7 +83,7 @@ struct RequirementPair {
 
 /// Parameters of a comparison.
 struct Demands {
-  double alpha = 0.05;            ///< probability at most to find any change of a requirement if there is none
+  double alpha = 0.05;            ///< probability at most to find any change if there is none
   double smallest_change = 0.01;  ///< relative: less is ignored
 };
 
@@ -93,13 +93,12 @@ struct Comparison {
   std::vector<std::string> notes;             ///< other differences: profile, site, probes, machines, programs
   std::vector<std::string> targets;           ///< how B's targets differ from A's, limit by limit
   std::vector<RequirementPair> requirements;  ///< in A's order, then those that only B has
-  double threshold = 0;                       ///< p of a requirement that counts as a difference
-  double cell_threshold = 0;                  ///< p of a cell
+  double threshold = 0;                       ///< p that counts as a difference, of a requirement or a cell
   std::map<std::string, std::size_t> counts;  ///< requirements by finding, all words present
 };
 
-/// Compares `b` with `a`; both must outlive the answer. Requirements are one family of tests and cells another, each
-/// held to `alpha` by Tarone's rule.
+/// Compares `b` with `a`; both must outlive the answer. Requirements and cells are one family of tests, held to `alpha`
+/// by Tarone's rule.
 Comparison compare(const Side& a, const Side& b, const Demands& demands);
 
 /// The better side of a requirement's metric, by the probe's own description, else by its limit: 1 higher, -1 lower, 0

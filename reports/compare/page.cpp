@@ -182,16 +182,14 @@ std::string method(const Comparison& all) {
       "deal the same attempts out (stratified rank-sum test, counted out exactly up to {} attempts). It assumes no "
       "distribution. Where the runs share no subject, the values of the subjects take the place of the attempts. The "
       "change is that of A and B as they are shown, medians over the subjects; of attempts, it is the median over all "
-      "pairs of attempts of a subject, with its interval.</p>\n<p>Over all requirements together, the "
+      "pairs of attempts of a subject, with its interval.</p>\n<p>Over all requirements and single subjects together, "
+      "the "
       "probability to find any difference where there is none is at most {:.2g}: a p of {:.2g} or less counts "
-      "(Tarone). "
-      "For single subjects it is {:.2g}. Where both changes are below {:.2g} %, it is called small.</p>\n<p>Two runs "
-      "also differ "
-      "by "
+      "(Tarone). Where both changes are below {:.2g} %, it is called small.</p>\n<p>Two runs also differ by "
       "what changed between them beside the hardware: temperature, other load, firmware. A difference that is shown "
       "says "
       "that the runs differ, and not why. One that is not shown may be there.</p>\n",
-      kMostExact, all.demands.alpha, all.threshold, all.cell_threshold, 100 * all.demands.smallest_change);
+      kMostExact, all.demands.alpha, all.threshold, 100 * all.demands.smallest_change);
 }
 
 std::string banner(const char* word, const char* text) {

@@ -250,7 +250,7 @@ std::string comparison_json(const Comparison& all, const Side& a, const Side& b)
                                  {"alpha", all.demands.alpha},
                                  {"smallest_change", all.demands.smallest_change},
                                  {"threshold", all.threshold},
-                                 {"cell_threshold", all.cell_threshold},
+                                 {"cell_threshold", all.threshold},
                                  {"counts", all.counts},
                                  {"notes", all.notes},
                                  {"target_differences", all.targets},

@@ -27,6 +27,7 @@ NodeNight of_visit(drift::VisitState state) {
     case drift::VisitState::preempted:
       return NodeNight::preempted;
     case drift::VisitState::not_measured:
+    case drift::VisitState::missing:
       break;
   }
   return NodeNight::not_measured;

@@ -21,6 +21,7 @@ bool is_of_others(const std::string& metric) {
 /// nodes have visits of their own.
 void shape_pair(history::Sweep& sweep, const sweep::SweepFile& file, const sweep::PairVisit& visit) {
   sweep.night = file.plan.night;
+  sweep.asked.clear();
   std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.partner.empty(); });
   if (visit.state == drift::VisitState::measured) return;
   sweep.visits.clear();
@@ -47,6 +48,12 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
     const auto* visit = visit_of(file, one.unit.node);
     return visit == nullptr || (checks && visit->state == drift::VisitState::measured);
   });
+  std::erase_if(sweep.asked, [&](const auto& one) {
+    const auto* visit = visit_of(file, one.first);
+    const bool by_others =
+        visit != nullptr && (visit->state == drift::VisitState::busy || visit->state == drift::VisitState::preempted);
+    return visit == nullptr || by_others || (checks && visit->state == drift::VisitState::measured);
+  });
   for (auto& one : sweep.visits) {
     const auto* visit = visit_of(file, one.unit.node);
     std::erase_if(one.figures, [](const history::Figure& figure) { return is_of_others(figure.metric.name); });
@@ -60,6 +67,7 @@ void shape(history::Sweep& sweep, const sweep::SweepFile& file, bool checks) {
 /// The run of paths between tenants: only their figures; its nodes were not visited for themselves.
 void shape_crossings(history::Sweep& sweep, const sweep::SweepFile& file) {
   sweep.night = file.plan.night;
+  sweep.asked.clear();
   std::erase_if(sweep.visits, [](const history::UnitVisit& one) { return one.figures.empty(); });
 }
 
@@ -81,7 +89,7 @@ std::optional<InputError> add_to_history(const std::string& path, const std::str
     if (!sweep) return sweep.error().error;
     shape_it(*sweep);
     if (sweep->visits.empty()) return std::nullopt;
-    if (const auto added = history->add(*sweep); !added) return added.error().error;
+    if (const auto added = history->add(std::move(*sweep)); !added) return added.error().error;
     return std::nullopt;
   };
   std::vector<std::pair<std::string, bool>> runs;

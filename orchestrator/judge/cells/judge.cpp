@@ -362,6 +362,7 @@ JudgedCells judge_all(const JudgeInputs& given) {
   }
   judges.clear();
   JudgedCells whole{.results = std::move(all.cells).in_order(), .outside_s = std::move(all.outside_s)};
+  all.parts.hold(plan, whole.results);
   all.statements.hold_together(plan, whole.results);
   all.identities.refuse_twins(whole.results);
   hold_against_chance(whole.results);

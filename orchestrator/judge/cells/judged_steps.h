@@ -15,6 +15,7 @@
 
 #include "orchestrator/files/in_parallel.h"
 #include "orchestrator/judge/cells/component_statements.h"
+#include "orchestrator/judge/cells/listed_parts.h"
 #include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/cells/stability_looks.h"
 #include "orchestrator/judge/decide/cell_results.h"
@@ -30,6 +31,7 @@ struct JudgedSteps {
   CellResults cells;
   PartIdentities identities;
   ComponentStatements statements;
+  ListedParts parts;
   StabilityLooks looks;
   std::map<std::string, double> outside_s;  ///< as StepEvidence has it
 
@@ -38,6 +40,7 @@ struct JudgedSteps {
             const StepEvidence& found) {
     identities.look(step, found);
     statements.look(components, step, found);
+    parts.look(step, found);
     looks.look(plan, step, found);
   }
   /// Takes those of the steps after these.
@@ -45,6 +48,7 @@ struct JudgedSteps {
     cells.take(std::move(later.cells));
     identities.look(later.identities);
     statements.look(later.statements);
+    parts.look(std::move(later.parts));
     looks.look(later.looks);
     for (const auto& [node, seconds] : later.outside_s) note_outside(node, seconds);
     later = {};

@@ -15,27 +15,6 @@
 namespace assay::judge {
 namespace {
 
-constexpr std::size_t kShortestSerial = 6;
-
-/// Whether a serial number can be one: makers write "To be filled by O.E.M.", "Not Specified", "0123456789" and zeros.
-bool is_unique(const std::string& serial) {
-  if (serial.size() < kShortestSerial) return false;
-  if (serial.find(' ') != std::string::npos || std::string_view("0123456789").find(serial) != std::string_view::npos)
-    return false;
-  const bool has_digit =
-      std::ranges::any_of(serial, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-  return has_digit && std::set<char>(serial.begin(), serial.end()).size() > 2;
-}
-
-/// Whether the name of a GPU is that of one piece of hardware. NVIDIA and the runtime of AMD write "GPU-" and digits,
-/// AMD SMI a UUID whose last group is of the chip's serial number, and zeros if it is not known.
-bool is_gpu_uuid(const std::string& id) {
-  constexpr std::size_t kUuid = 36, kLastGroup = 24;
-  if (id.starts_with("GPU-") || id.starts_with("MIG-"))
-    return id != "GPU-XX" && id.find_first_not_of("0-", 4) != std::string::npos;
-  return id.size() == kUuid && std::ranges::count(id, '-') == 4 && is_unique(id.substr(kLastGroup));
-}
-
 bool is_guest(const Record& record) {
   const auto said = record.start.host.find("hypervisor");
   return said != record.start.host.end() && said->second != Value{std::string("none")};
@@ -86,6 +65,23 @@ std::string serial_of(const Subject& subject, const Pool& pool) {
 }
 
 }  // namespace
+
+bool is_unique(const std::string& serial) {
+  constexpr std::size_t kShortestSerial = 6;
+  if (serial.size() < kShortestSerial) return false;
+  if (serial.find(' ') != std::string::npos || std::string_view("0123456789").find(serial) != std::string_view::npos)
+    return false;
+  const bool has_digit =
+      std::ranges::any_of(serial, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  return has_digit && std::set<char>(serial.begin(), serial.end()).size() > 2;
+}
+
+bool is_gpu_uuid(const std::string& id) {
+  constexpr std::size_t kUuid = 36, kLastGroup = 24;
+  if (id.starts_with("GPU-") || id.starts_with("MIG-"))
+    return id != "GPU-XX" && id.find_first_not_of("0-", 4) != std::string::npos;
+  return id.size() == kUuid && std::ranges::count(id, '-') == 4 && is_unique(id.substr(kLastGroup));
+}
 
 std::size_t different_parts(const std::map<Subject, Pool>& pools) {
   std::set<std::string> names;

@@ -14,6 +14,12 @@
 
 namespace assay::judge {
 
+/// Whether a serial number can be one: makers write "To be filled by O.E.M.", "Not Specified", "0123456789" and zeros.
+bool is_unique(const std::string& serial);
+/// Whether the name of a GPU is that of one piece of hardware. NVIDIA and the runtime of AMD write "GPU-" and digits,
+/// AMD SMI a UUID whose last group is of the chip's serial number, and zeros if it is not known.
+bool is_gpu_uuid(const std::string& id);
+
 /// How many different things of one kind `pools` are of: partitions and namespaces of one drive are one drive.
 std::size_t different_parts(const std::map<Subject, Pool>& pools);
 

@@ -1,4 +1,4 @@
-// unjudged: finds faults above 0 that no requirement of the step judges.
+// unjudged: finds faults above 0, and loads shorter than asked for, that no requirement of the step judges.
 #include "orchestrator/judge/cells/unjudged.h"
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 
 namespace assay::judge {
 
+constexpr double kLeastLoadShare = 0.9;  // of the load that was asked for, as soak-host demands
+
 bool is_judged_of_other(const Measurement& measured, const plan::Requirement& requirement) {
   return measured.metric == requirement.metric && (requirement.at_every || measured.at == requirement.at);
 }
@@ -18,9 +20,10 @@ std::string unjudged_fault(const StepEvidence& step, const std::vector<const pla
                            const Description& probe) {
   const auto unjudged = [&](const Measurement& measured, bool of_other) -> std::string {
     const auto* metric = probe.metric(measured.metric);
-    if (metric == nullptr || metric->kind != MetricKind::fault) return "";
-    const double worst = std::ranges::max(measured.samples);
-    if (!(worst > 0)) return "";
+    if (metric == nullptr) return "";
+    const bool is_load = measured.metric == "load_share";
+    const double worst = is_load ? std::ranges::min(measured.samples) : std::ranges::max(measured.samples);
+    if (is_load ? worst >= kLeastLoadShare : metric->kind != MetricKind::fault || !(worst > 0)) return "";
     const bool judged = std::ranges::any_of(requirements, [&](const plan::Requirement* one) {
       return of_other ? is_judged_of_other(measured, *one) : is_judged(measured, *one);
     });

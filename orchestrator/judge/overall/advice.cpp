@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "orchestrator/plan/repeat.h"
 #include "probes/core/json_io.h"
 
 namespace assay::judge {
@@ -89,6 +90,17 @@ Advice advice_for(const Result& result, const plan::Requirement& judged, Records
   return worst;
 }
 
+/// Whether other guests of its host may take what `result` is a rate or time of: a figure of a whole node that is a
+/// virtual machine by its own facts.
+bool is_of_guest(const Result& result, const plan::Requirement& judged, const Journal& journal) {
+  const auto facts = journal.node_facts.find(result.node);
+  if (facts == journal.node_facts.end() || result.subject.kind != "node" || judged.demand ||
+      !plan::varies_between_runs(judged.statistic))
+    return false;
+  const auto said = facts->second.find("hypervisor");
+  return said != facts->second.end() && *said != "none";
+}
+
 /// The places of `results`, which differ: "n01", "n01 gpu GPU-8f2…", or "n01 (gpu: 8)" where more than two are parts of
 /// one node.
 std::vector<std::string> places_of(const std::vector<const Result*>& results) {
@@ -131,6 +143,9 @@ Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict
     const auto judged = requirements.find(result.requirement);
     if (result.outcome == Outcome::pass || judged == requirements.end()) continue;
     Advice advice = advice_for(result, *judged->second, records);
+    if (advice.action == profiles::Action::not_known && missed_its_limit(result) &&
+        is_of_guest(result, *judged->second, journal))
+      advice = profiles::actions().of_condition("", "hypervisor", "");
     if (advice.action != profiles::Action::not_known) advices.known.emplace(&result, std::move(advice));
   }
   return advices;

@@ -25,7 +25,8 @@ struct Advices {
 };
 
 /// For each result of `verdict`: by its metric if it missed its limit, and by the conditions that it does not meet; the
-/// most urgent counts. Records are read only where the table goes by another condition of theirs.
+/// most urgent counts. A rate of a virtual machine that missed its limit, of which nothing else is known, has advice
+/// too. Records are read only where the table goes by another condition of theirs.
 Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict& verdict,
                    const EvidenceReader& evidence);
 

@@ -85,10 +85,17 @@ std::string seen_to(const std::optional<profiles::Advice>& advice) {
   return advice && !advice->says.empty() ? advice->says : "see to that.";
 }
 
-/// "first drain node n05: …": the most urgent action of `advices`; empty if none is known.
+/// "first drain node n05: …": the most urgent action of `advices`; empty if none is known, or one that can wait beside
+/// a failure of which none is known.
 std::string first_action(const Verdict& verdict, const Advices& advices) {
+  using enum profiles::Action;
   const auto all = to_do(verdict, advices);
-  if (all.empty() || all.front().advice.action >= profiles::Action::not_known) return "";
+  if (all.empty() || all.front().advice.action == none) return "";
+  const bool waits = all.front().advice.action > not_known;
+  if (waits && std::ranges::any_of(verdict.results, [&](const Result& result) {
+        return result.required && result.outcome == Outcome::fail && !advices.known.contains(&result);
+      }))
+    return "";
   const ToDo& first = all.front();
   const std::size_t others = first.subjects.size() - 1;
   return fmt::format("first {} {}{}: {} Then measure again.", first.advice.action, first.subjects.front(),

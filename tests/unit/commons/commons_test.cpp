@@ -1,5 +1,6 @@
 // commons_test: what a signed dossier gives away, what three sites add up to, and what is refused.
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -195,14 +196,30 @@ TEST_F(ContributionTest, has_each_board_once_and_no_name_serial_or_time) {
   EXPECT_EQ(payload.find("T06:"), std::string::npos);
 }
 
-TEST_F(ContributionTest, takes_nodes_of_one_name_at_two_sites_for_two) {
+TEST_F(ContributionTest, takes_nodes_of_one_name_at_two_sites_for_two_and_one_machine_at_both_for_one) {
   make(true);
-  const auto first = open(run_ + "/dossier");
+  auto first = open(run_ + "/dossier");
   fixture::make_fleet(run_ = folder_.path() + "/other", {.site = "hall-4"});
   sign();
-  const auto given = contribution_of({first, open(run_ + "/dossier")});
-  ASSERT_TRUE(given) << given.error().text();
-  for (const auto& [group, figures] : given->figures) EXPECT_EQ(figures.boards.boards(), 16U) << group.metric;
+  auto second = open(run_ + "/dossier");
+  const auto boards = [&] {
+    const auto given = contribution_of({first, second});
+    std::set<std::uint64_t> counts;
+    for (const auto& [group, figures] : given.value().figures) counts.insert(figures.boards.boards());
+    return counts;
+  };
+  const auto show = [](dossier::OpenedRun& run, const char* serial, const char* hypervisor) {
+    const std::string node = run.content.run.plan.site.nodes.front().name;
+    run.serials[node] = {serial};
+    run.content.run.journal.node_facts[node]["hypervisor"] = hypervisor;
+  };
+  EXPECT_EQ(boards(), std::set<std::uint64_t>{16});
+  for (auto* run : {&first, &second}) show(*run, "7XK2H13", "none");
+  EXPECT_EQ(boards(), std::set<std::uint64_t>{15});
+  for (auto* run : {&first, &second}) show(*run, "7XK2H13", "KVM");
+  EXPECT_EQ(boards(), std::set<std::uint64_t>{16}) << "guests of one host";
+  for (auto* run : {&first, &second}) show(*run, "Not Specified", "none");
+  EXPECT_EQ(boards(), std::set<std::uint64_t>{16}) << "no serial number";
 }
 
 TEST_F(ContributionTest, leaves_out_figures_whose_record_has_no_model) {

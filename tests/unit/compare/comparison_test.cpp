@@ -1,6 +1,9 @@
 // comparison: two runs of the fixture, the second with other figures, targets, probes or nodes.
 #include "reports/compare/comparison.h"
 
+#include <cmath>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "reports/compare/shown.h"
@@ -116,6 +119,31 @@ TEST_F(Compared, one_number_everywhere_is_equal_and_not_too_few) {
   EXPECT_EQ(pair("memory.copy").finding, Finding::equal);
   b_.content.verdict.results[0].each = {1, 1, 1};
   EXPECT_NE(pair("memory.copy").finding, Finding::equal);
+}
+
+TEST_F(Compared, equal_fleets_are_found_to_differ_in_at_most_alpha_of_the_pairs) {
+  constexpr int kPairs = 2000, kAttempts = 8;
+  std::mt19937_64 random(1);  // NOLINT: the same runs each time
+  std::normal_distribution<double> noise(1, 0.01);
+  int found = 0;
+  for (int i = 0; i < kPairs; ++i) {
+    for (auto* side : {&a_, &b_}) {
+      for (auto& result : side->content.verdict.results) {
+        if (!result.value) continue;
+        result.each.clear();
+        for (int k = 0; k < kAttempts; ++k) result.each.push_back(noise(random));
+        result.value = median(result.each);
+      }
+    }
+    const auto differs = [](Finding one) { return one == Finding::worse || one == Finding::better; };
+    const auto all = compare(a_, b_, {.alpha = 0.05, .smallest_change = 0});
+    found += std::ranges::any_of(all.requirements, [&](const RequirementPair& one) {
+      return differs(one.finding) || std::ranges::any_of(one.cells, differs, &CellPair::finding);
+    });
+  }
+  const double noise_of_count = 2 * std::sqrt(0.05 * 0.95 * kPairs);
+  EXPECT_LE(found, 0.05 * kPairs + noise_of_count);
+  EXPECT_GE(found, 0.01 * kPairs) << "nothing can be found";
 }
 
 TEST_F(Compared, inconclusive_cells_are_left_out_and_counted) {

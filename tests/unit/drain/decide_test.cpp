@@ -253,6 +253,18 @@ TEST(Release, a_flag_that_is_open_or_a_reason_that_is_not_ours_holds_it) {
   EXPECT_EQ(of(fleet.releases(sweeps), 7).why, "its reason was changed by another user");
 }
 
+TEST(Release, a_part_that_is_missing_holds_it_and_one_that_waits_for_its_turn_does_not) {
+  FleetOfDrain fleet(400);
+  drain_by_us(fleet, 7, -3);
+  const std::vector sweeps = {clean("a", 3, 7), clean("b", 4, 7)};
+  fleet.report.coverage.overdue = {
+      {.unit = "drive:4", .node = FleetOfDrain::name(7), .nights = 9, .last_state = "busy"},
+      {.unit = "drive:5", .node = FleetOfDrain::name(8), .nights = 1, .last_state = drift::kMissing}};
+  EXPECT_EQ(of(fleet.releases(sweeps), 7).ruling, Ruling::release);
+  fleet.report.coverage.overdue[0].last_state = drift::kMissing;
+  EXPECT_EQ(of(fleet.releases(sweeps), 7).why, "its part drive:4 is missing");
+}
+
 TEST(Release, the_third_drain_in_28_days_makes_a_lemon_that_people_decide_on) {
   FleetOfDrain fleet(400);
   for (const int night : {-20, -10, -3}) drain_by_us(fleet, 7, night);

@@ -114,6 +114,13 @@ TEST(DemandInNights, is_1_where_it_is_met_0_where_it_is_missed_and_nothing_where
   EXPECT_EQ(state_of(sweep_with("580 MHz", 3, folder.path())), std::nullopt);
 }
 
+TEST(ProbesInNights, that_ended_on_a_node_have_the_units_that_they_read) {
+  const fixture::TemporaryFolder folder;
+  const Asked asked = sweep_with("590.10", 0, folder.path()).asked;
+  EXPECT_EQ(asked.size(), std::size_t{kNodes});
+  EXPECT_EQ(asked.at("n1"), (Asked::mapped_type{{"disk", {"node:n1"}}}));
+}
+
 TEST(DemandInNights, that_a_node_misses_from_one_night_on_is_a_flag_in_that_night) {
   EXPECT_TRUE(flags_after({"590.10", "590.10", "590.10", "590.20"}).empty());
   EXPECT_TRUE(flags_after({"590.10", "590.10", std::nullopt, std::nullopt}).empty());

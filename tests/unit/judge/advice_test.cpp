@@ -95,6 +95,7 @@ TEST(Actions, every_row_is_about_something_that_a_probe_records) {
     for (const auto& condition : probe.document.at("conditions")) known.insert(condition.at("name").get<std::string>());
   }
   known.insert("sxid_numbers");  // of switches: no probe reads them yet
+  known.insert("hypervisor");    // a fact of the host
   for (const auto& row : table().rows()) {
     const bool of_metric = row.found == profiles::Found::metric, of_condition = row.found == profiles::Found::condition;
     EXPECT_TRUE(!of_metric || known.contains(row.probe + "." + row.name)) << row.name;
@@ -211,6 +212,32 @@ TEST(Advice, what_is_not_known_is_said_and_none_of_it_is_in_the_verdict) {
   EXPECT_NE(text.find(" Action: not known.\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("4711"), std::string::npos) << text;
   EXPECT_EQ(verdict_text(XidRun("79").verdict).find("no longer on the bus"), std::string::npos);
+}
+
+TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wrong_byte_may_not) {
+  const auto table_of = [](const char* hypervisor, double mismatches) {
+    fixture::MemoryRun run(
+        {R"({"limit": {"at_least": 100, "unit": "B/s"}})",
+         R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})"});
+    run.journal.node_facts["n1"]["hypervisor"] = hypervisor;
+    run.journal.last = "2026-11-28T00:00:00.000Z";
+    std::string record = run.record("n1", std::vector<double>(10, 41.0));
+    const auto value = record.find("[0.0]", record.find("mismatches"));
+    record.replace(value, 5, fmt::format("[{:.1f}]", mismatches));
+    run.attempt(0, "exited", record);
+    const Verdict verdict = test::judged(run);
+    return verdict_table(verdict, {.width = 1000}, advices_of(run.plan, run.journal, verdict, run.reader()));
+  };
+  const std::string guest = table_of("KVM", 0);
+  EXPECT_NE(guest.find(" Action: watch (hypervisor).\n"), std::string::npos) << guest;
+  EXPECT_NE(
+      guest.find("first watch n1: It is a virtual machine, of which other guests may take these rates: bare metal "
+                 "or a quiet host decides. Then measure again."),
+      std::string::npos)
+      << guest;
+  EXPECT_NE(table_of("none", 0).find(" Action: not known.\n"), std::string::npos);
+  EXPECT_NE(table_of("KVM", 3).find("next     repair what is listed under `not passed`"), std::string::npos)
+      << table_of("KVM", 3);
 }
 
 TEST(Advice, a_condition_that_is_not_met_has_its_action_though_the_cell_did_not_fail) {

@@ -69,9 +69,16 @@ TEST(spent_time, that_a_fault_ended_leaves_the_fault_a_fail_and_passes_nothing_e
 }
 
 TEST(spent_time, is_as_much_as_the_largest_load_share_says) {
-  EXPECT_EQ(BurnRun("00:01:00.000", 20, 0, {{"node", 0.5}}).judged(0).outcome, Outcome::pass);
+  EXPECT_EQ(BurnRun("00:01:50.000", 20, 0, {{"node", 0.9}}).judged(0).outcome, Outcome::pass);
   EXPECT_EQ(BurnRun("00:01:00.000", 20, 0, {{"cpu", 0.01}, {"node", 1}}).judged(0).outcome, Outcome::error);
   EXPECT_EQ(BurnRun("00:01:00.000", 20, 3, {{"node", 1}}).judged(1).outcome, Outcome::error);
+}
+
+TEST(spent_time, that_was_a_part_of_what_was_asked_for_passes_nothing_where_no_requirement_judges_the_part) {
+  const Result half = BurnRun("00:01:00.000", 20, 0, {{"node", 0.5}}).judged(0);
+  EXPECT_EQ(half.outcome, Outcome::inconclusive);
+  EXPECT_NE(half.reason.find("load_share of node n1 is 0.5, and no requirement judges it there."), std::string::npos)
+      << half.reason;
 }
 
 }  // namespace

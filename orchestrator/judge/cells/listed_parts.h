@@ -1,0 +1,36 @@
+// listed_parts: the parts of a node that a record lists, held against those of which there are figures.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/verdict.h"
+#include "orchestrator/plan/plan.h"
+
+namespace assay::judge {
+
+/// Collects the parts that probes list, whether they answer or not: every GPU of a record with gpus_listed, every drive
+/// of one with the figure drives.
+class ListedParts {
+ public:
+  /// Looks at the records of one step.
+  void look(const plan::Step& step, const StepEvidence& found);
+  /// Looks at what `later` looked at in other steps.
+  void look(ListedParts&& later);
+
+  /// A requirement of parts that has a result for some listed parts of a node and not for all of them gets one more, of
+  /// the node, which is not measured and names the others; where there is one that counts them, it names them. Held are
+  /// names of one kind only: MIG instances are no GPUs of the list. Not held are a choice of devices by a parameter,
+  /// and what need not be reported (when_told).
+  void hold(const plan::Plan& plan, Results& results) const;
+
+ private:
+  using Parts = std::map<std::string, std::string>;               ///< by id, the probe that lists it
+  std::map<std::pair<std::string, std::string>, Parts> of_node_;  ///< by node and kind
+  [[nodiscard]] std::string missing(const std::string& node, const std::string& kind, const Results& results,
+                                    std::size_t begin, std::size_t end) const;
+};
+
+}  // namespace assay::judge

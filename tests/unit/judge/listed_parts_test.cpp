@@ -1,0 +1,80 @@
+// A node whose driver lists more parts than have figures is not accepted, and the parts are named.
+#include <gtest/gtest.h>
+
+#include "tests/unit/judge/judged.h"
+
+namespace assay::judge {
+namespace {
+
+using fixture::MemoryRun;
+using namespace test;
+using Names = std::vector<std::string>;
+
+constexpr const char* kEach = R"({"scope": "gpu", "limit": {"at_least": 100, "unit": "B/s"}})";
+
+/// Adds the attempt of step `index`: the node lists the GPUs of `listed`, if any, and gives a figure of `measured`.
+void add(MemoryRun& run, std::size_t index, const Names& listed, const Names& measured) {
+  std::ostringstream out;
+  Recorder recorder(
+      out, fixture::kSpec,
+      {.probe = "disk", .revision = 1, .parameters = run.plan.steps.at(index).parameters, .host = {{"name", "n1"}}});
+  if (!listed.empty()) recorder.condition("nvml_driver", static_cast<std::int64_t>(listed.size()));
+  for (const auto& id : listed) recorder.condition("firmware", std::string("1"), {"gpu", id});
+  for (const auto& id : measured)
+    recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"gpu", id});
+  recorder.end({.status = Status::complete, .reason = ""});
+  std::string record = out.str();
+  if (!listed.empty()) record.replace(record.find("nvml_driver"), 11, "gpus_listed");
+  run.attempt(index, "exited", record);
+  for (auto& condition : run.plan.probes.at("disk").description.conditions)
+    if (condition.name == "nvml_driver") condition.name = "gpus_listed";
+}
+
+/// The verdict of a run of one step.
+Verdict of_run(MemoryRun run, const Names& listed, const Names& measured) {
+  add(run, 0, listed, measured);
+  return judged(run);
+}
+
+/// A run whose site says that the node has `gpus`.
+MemoryRun site_of(int gpus) {
+  MemoryRun run({kEach}, 1, {{"gpu", plan::kOfSite}});
+  run.plan.site.nodes[0].parts = {{"gpu", gpus}};
+  return run;
+}
+
+TEST(ListedParts, a_listed_gpu_without_a_figure_is_not_measured_and_named_whatever_the_site_says) {
+  const Verdict verdict = of_run(site_of(2), {"GPU-a", "GPU-b", "index-2"}, {"GPU-a", "GPU-b"});
+  ASSERT_EQ(verdict.results.size(), 3U);
+  EXPECT_EQ(verdict.results[1].outcome, Outcome::pass);
+  EXPECT_EQ(verdict.results[2].subject, (Subject{"node", "n1"}));
+  EXPECT_EQ(verdict.results[2].outcome, Outcome::not_measured);
+  EXPECT_EQ(verdict.results[2].reason, "Of index-2, which disk lists, there is no figure.");
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+  EXPECT_EQ(of_run(site_of(2), {"GPU-a", "GPU-b"}, {"GPU-a", "GPU-b"}).overall, Overall::accepted);
+}
+
+TEST(ListedParts, a_node_with_fewer_parts_than_designed_names_those_that_it_lists) {
+  const Verdict verdict = of_run(MemoryRun({kEach}, 1, {{"gpu", 3}}), {"GPU-a", "GPU-b", "GPU-c"}, {"GPU-a", "GPU-b"});
+  ASSERT_EQ(verdict.results.size(), 3U);
+  EXPECT_EQ(verdict.results[2].reason,
+            "2 subjects of kind gpu measured; the design has 3. Of GPU-c, which disk lists, there is no figure.");
+}
+
+TEST(ListedParts, instances_of_a_gpu_and_what_need_not_be_reported_are_not_held) {
+  MemoryRun instance(
+      {kEach, R"({"scope": "gpu", "parameters": {"size": 8}, "limit": {"at_least": 100, "unit": "B/s"}})"}, 1,
+      {{"gpu", 1}});
+  add(instance, 0, {"GPU-a"}, {"GPU-a"});
+  MemoryRun other = instance;
+  add(instance, 1, {}, {"MIG-a"});
+  EXPECT_EQ(judged(instance).overall, Overall::accepted);
+  add(other, 1, {"GPU-a", "GPU-b"}, {"GPU-a"});
+  EXPECT_EQ(judged(other).overall, Overall::incomplete);
+  MemoryRun told = site_of(1);
+  told.plan.profile.requirements[0].when_told = true;
+  EXPECT_EQ(of_run(told, {"GPU-a", "GPU-b"}, {"GPU-a"}).overall, Overall::accepted);
+}
+
+}  // namespace
+}  // namespace assay::judge
