@@ -216,6 +216,7 @@ void watch_path(const Parameters& given, const Placement& placement, const Subje
   const auto until = end_of_watch(given);
   if (type == PathClass::nvlink) {
     offer_memory(given.text("resource"), placement.token, until);
+    demand_time();
     record.condition("tried", "control offered");
     record.condition("evidence", "the memory was offered until all had tried");
     return;
