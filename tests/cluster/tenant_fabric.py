@@ -13,7 +13,7 @@ FAKES = pathlib.Path(__file__).resolve().parent.parent / "fakes"
 DEADLINE_S = 60
 # Networks of nodes behind the router: addresses 10.N.0.2 and fd00:N::2, gateways 10.N.0.1 and fd00:N::1. blue1 and red1 try, the others serve.
 NODES = {"blue1": 1, "blue2": 2, "red1": 3, "bmc": 4, "mgmt1": 5, "store": 6}
-LINK = {"blue1": "172.16.0.1", "blue2": "172.16.0.2", "red1": "172.16.0.3"}  # on the bridge of a tenant
+LINK = {"blue1": 1, "blue2": 2, "red1": 3}  # on the bridge of a tenant: 172.16.0.N and fd01::N
 PORTS = {
     "tcp": 8080,
     "udp": 9000,
@@ -37,7 +37,7 @@ MISSING = {kind: program for kind, program in SERVERS.items() if shutil.which(pr
 for absent in MISSING:
     del PORTS[absent]
 HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
-ONLY_IPV4 = ("l2", "nfs", "bmc_ipmi")  # whose servers here have no other address
+ONLY_IPV4 = ("nfs", "bmc_ipmi")  # whose servers here have no other address
 BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
 # Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
 SERVICES = r"""
@@ -108,6 +108,11 @@ def address_of(name, ipv6=False):
     return f"fd00:{NODES[name]}::2" if ipv6 else f"10.{NODES[name]}.0.2"
 
 
+def on_link(name, ipv6=False):
+    """Of a node on the bridge of a tenant."""
+    return f"fd01::{LINK[name]}" if ipv6 else f"172.16.0.{LINK[name]}"
+
+
 class Fabric:
     """Namespaces that end with this process, and their services."""
 
@@ -135,8 +140,8 @@ class Fabric:
         for bridge in ("blue", "red"):
             self.at("router", "ip", "link", "add", bridge, "type", "bridge")
             self.at("router", "ip", "link", "set", bridge, "up")
-        for name, address in LINK.items():
-            self.wire(name, "eth1", f"l2-{name}", f"{address}/24")
+        for name in LINK:
+            self.wire(name, "eth1", f"l2-{name}", f"{on_link(name)}/24", f"{on_link(name, True)}/64")
         self.cable("blue1", "blue"), self.cable("blue2", "blue"), self.cable("red1", "red")
         self.serve()
 
