@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 // Those of glibc before those of the kernel, which then leave out the common part.
+#include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
@@ -16,7 +17,6 @@
 #include <fmt/format.h>
 #include <linux/errqueue.h>
 #include <linux/icmp.h>
-#include <linux/icmpv6.h>
 #include <poll.h>
 
 #include "probes/core/probe.h"
@@ -160,9 +160,10 @@ Tried no_neighbour(const Target& target) {
 }
 
 Tried of_icmp(bool v6, int type, int code, const std::string& from) {
+  constexpr int kPolicyFail = 5, kRejectRoute = 6;  // RFC 4443, 3.1; not in the C library
   const bool filter =
-      v6 ? type == ICMPV6_DEST_UNREACH && (code == ICMPV6_ADM_PROHIBITED || code == ICMPV6_PORT_UNREACH ||
-                                           code == ICMPV6_POLICY_FAIL || code == ICMPV6_REJECT_ROUTE)
+      v6 ? type == ICMP6_DST_UNREACH && (code == ICMP6_DST_UNREACH_ADMIN || code == ICMP6_DST_UNREACH_NOPORT ||
+                                         code == kPolicyFail || code == kRejectRoute)
          : type == ICMP_DEST_UNREACH && (code == ICMP_PROT_UNREACH || code == ICMP_PORT_UNREACH ||
                                          code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED);
   return {filter ? Outcome::refused : Outcome::no_answer,
@@ -183,7 +184,7 @@ std::optional<Tried> of_icmp_message(std::string_view message, const std::string
       v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(about.bytes).sin6_addr)
          : &reinterpret_cast<const sockaddr_in&>(about.bytes).sin_addr;
   const std::size_t size = v6 ? sizeof(in6_addr) : sizeof(in_addr);
-  if (message.size() < udp + 4 || byte(icmp) != (v6 ? ICMPV6_DEST_UNREACH : ICMP_DEST_UNREACH) ||
+  if (message.size() < udp + 4 || byte(icmp) != (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) ||
       byte(protocol) != IPPROTO_UDP || std::memcmp(message.data() + to, address, size) != 0 ||
       byte(udp + 2) * 256 + byte(udp + 3) != target.port)
     return std::nullopt;
