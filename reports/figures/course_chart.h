@@ -32,7 +32,7 @@ struct CourseChart {
   std::vector<CourseMark> marks;
   std::optional<double> zero_s = {};  ///< the moment that the axis counts from; nothing: the first reading
   std::string axis = "s since the first reading";
-  bool dots = false;  ///< of few points far apart, which a line alone would not show
+  bool dots = false;  ///< at each point, for few points far apart
 };
 
 /// The chart as inline SVG: each line with its name at its end, or, of more than eight lines, the lowest and the

@@ -93,7 +93,7 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
   svg += svg_text(0, kCurveTop - 10, "start", "mark", curve.y_name + unit);
-  const auto& last = curve.points.back();  // whose label is always there: it is where the curve ends
+  const auto& last = curve.points.back();  // its label is always there: the curve ends here
   const double before_last = frame.x(last.x) - text_width(last.label) / 2 - kRoom;
   double end = 0;  // of the label before
   for (const auto& point : curve.points) {
