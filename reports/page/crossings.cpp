@@ -23,6 +23,23 @@ std::string outcome_of(const judge::Result& result) {
   return *word == "no_answer" ? "no answer" : *word;
 }
 
+/// The lines of a cell, open paths first, then what is not judged.
+std::string cell_of(const std::map<std::string, std::size_t>& counts) {
+  std::vector<std::string> lines(2);
+  for (const auto& [outcome, count] : counts) {
+    const std::string words = fmt::format("{} {}", figures::escape(outcome), count);
+    if (outcome == "open") {
+      lines[0] = fmt::format("<span class=\"outcome fail\">{}</span>", words);
+    } else if (outcome == "not judged") {
+      lines[1] = words;
+    } else {
+      lines.push_back(words);
+    }
+  }
+  std::erase(lines, "");
+  return fmt::format("{}", fmt::join(lines, "<br>"));
+}
+
 }  // namespace
 
 std::string crossing_section(const ReportContent& content) {
@@ -44,13 +61,8 @@ std::string crossing_section(const ReportContent& content) {
         figures::escape(path.name), figures::escape(path.tenant), std::string(word_of(path.type)),
         figures::escape(path.port == 0 ? path.address : fmt::format("{} port {}", path.address, path.port))};
     for (const auto& [tenant, nodes] : plan.site.crossings->tenants) {
-      std::vector<std::string> words;
-      for (const auto& [outcome, count] : counts[path.name][tenant])
-        words.push_back(outcome == "open" ? fmt::format("<strong>open {}</strong>", count)
-                                          : fmt::format("{} {}", figures::escape(outcome), count));
-      cells.push_back(tenant == path.tenant ? "its own"
-                      : words.empty()       ? "not tried"
-                                            : fmt::format("{}", fmt::join(words, ", ")));
+      const auto& seen = counts[path.name][tenant];
+      cells.push_back(tenant == path.tenant ? "its own" : seen.empty() ? "not tried" : cell_of(seen));
     }
     rows.push_back(figures::row(cells));
   }
