@@ -23,10 +23,9 @@ namespace {
 
 using nlohmann::json;
 
-bool is_numeric(const std::string& address, bool ipv4_only) {
+bool is_numeric(const std::string& address) {
   in6_addr bytes{};
-  return inet_pton(AF_INET, address.c_str(), &bytes) == 1 ||
-         (!ipv4_only && inet_pton(AF_INET6, address.c_str(), &bytes) == 1);
+  return inet_pton(AF_INET, address.c_str(), &bytes) == 1 || inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
 }
 
 bool is_partition_key(const std::string& text) {
@@ -51,18 +50,18 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
   const auto error = [&](const char* field, const char* what, const char* hint) {
     return InputError{fmt::format("{}.{}", here, field), fmt::format("{} of class {}", what, type), hint};
   };
-  if (type == PathClass::nvlink ? !path.address.empty() : !is_numeric(path.address, type == PathClass::l2))
+  if (type == PathClass::nvlink ? !path.address.empty() : !is_numeric(path.address))
     return InputError{here + ".address",
                       type == PathClass::nvlink ? "is not a field of class nvlink"
                                                 : fmt::format("'{}' is not a numeric address", path.address),
-                      type == PathClass::nvlink ? "memory has none: give target and resource"
-                      : type == PathClass::l2
-                          ? "ARP asks for an IPv4 address: 10.1.2.3"
+                      type == PathClass::nvlink
+                          ? "memory has none: give target and resource"
                           : "no name is resolved, so that nothing else is asked: 10.1.2.3, fd00::3"};
   if (has_port(type) == (path.port == 0))
-    return has_port(type) ? error("port", "is missing in a path", "name the port that is tried")
-                          : error("port", "is not a field",
-                                  "ARP, paths of InfiniBand and memory have no ports, and RoCE v2 has always 4791");
+    return has_port(type)
+               ? error("port", "is missing in a path", "name the port that is tried")
+               : error("port", "is not a field",
+                       "the link, paths of InfiniBand and memory have no ports, and RoCE v2 has always 4791");
   if (!path.target.empty() && !has_target(type))
     return error("target", "is not a field",
                  "it goes with tcp, udp, kube_api, kubelet, etcd, dcgm, rdma_cm, nvlink and roce");

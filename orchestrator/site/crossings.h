@@ -41,7 +41,7 @@ struct Crossings {
 
 /// Reads the object `crossings` of a site, which meets its schema; `here` names it in errors, `nodes` are the site's.
 /// Refused: a node that the site does not have or of two tenants, two paths of one name, a path of no tenant, an
-/// address that is not numeric (of l2 not IPv4), a target that is not of the tenant or is its only node, a field that
+/// address that is not numeric, a target that is not of the tenant or is its only node, a field that
 /// the class needs and lacks, or that it does not have.
 std::expected<Crossings, InputError> crossings_from(const nlohmann::json& object, const std::string& here,
                                                     const std::vector<std::string>& nodes);

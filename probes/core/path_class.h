@@ -7,10 +7,10 @@
 
 namespace assay {
 
-/// The kind of attempt on a path. l2: the link itself, by ARP; kube_api, kubelet, etcd and dcgm are TCP with their
-/// own port; rdma_cm: a connection by RDMA CM, over RoCE v2 or InfiniBand; ib_path: a path between two ports in a
-/// partition of InfiniBand; nvlink: memory of a GPU by a handle of the NVLink fabric; roce: a queue pair of RoCE v2
-/// that no connection manager brought up.
+/// The kind of attempt on a path. l2: the link itself, by ARP or neighbour discovery; kube_api, kubelet, etcd and dcgm
+/// are TCP with their own port; rdma_cm: a connection by RDMA CM, over RoCE v2 or InfiniBand; ib_path: a path between
+/// two ports in a partition of InfiniBand; nvlink: memory of a GPU by a handle of the NVLink fabric; roce: a queue pair
+/// of RoCE v2 that no connection manager brought up.
 enum class PathClass {
   tcp,
   udp,
@@ -104,7 +104,7 @@ constexpr std::string_view sent_on(PathClass type) {
     case PathClass::udp:
       return "one datagram";
     case PathClass::l2:
-      return "one ARP request";
+      return "one ARP request, of IPv6 one neighbour solicitation";
     case PathClass::nfs:
       return "a TCP connection and a look-up of the export (NFS 4)";
     case PathClass::s3:

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "probes/core/utc_time.h"
 #include "reports/figures/axis.h"
@@ -102,12 +102,14 @@ class CourseDrawing {
 
   [[nodiscard]] std::string path_of(const CourseLine& line) const {
     const double most_s = kGapFactor * usual_distance_s(line);
-    std::string path;
+    std::string path, dots;
     for (std::size_t i = 0; i < line.values.size(); ++i) {
       const bool moves = i == 0 || line.times_s[i] - line.times_s[i - 1] > most_s;
-      path += fmt::format("{}{:.2f} {:.2f}", moves ? "M" : "L", x(line.times_s[i]), y(line.values[i]));
+      const auto at_x = fmt::format("{:.2f}", x(line.times_s[i])), at_y = fmt::format("{:.2f}", y(line.values[i]));
+      path += fmt::format("{}{} {}", moves ? "M" : "L", at_x, at_y);
+      if (chart_.dots) dots += fmt::format("<circle class=\"dot\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n", at_x, at_y);
     }
-    return fmt::format("<path class=\"curve\" d=\"{}\"/>\n", path);
+    return fmt::format("<path class=\"curve\" d=\"{}\"/>\n{}", path, dots);
   }
 
   /// Names at the ends of lines, moved apart if they would overlap.
@@ -191,22 +193,23 @@ Chart offload_chart(const plan::Plan& plan, const judge::Journal& journal, const
   };
   if (!is_first_of_measurement(plan, requirement) || std::ranges::none_of(steps, is_recorded)) return {};
   const auto begins = begins_of(journal, steps);
-  std::map<std::string, std::vector<std::pair<double, double>>> points;  // by node: time and share
+  std::map<std::string, std::vector<std::pair<double, double>>> points;  // by pair: time and share
   for (const auto& step : plan.steps) {
     const auto found = records.find(step.id);
     const auto times = begins.find(step.id);
     if (found == records.end() || times == begins.end() || times->second.size() != found->second.size()) continue;
-    for (std::size_t i = 0; i < times->second.size(); ++i) {
-      const auto share = number_of(found->second[i], "offloaded_share");
-      for (const auto& node : share ? step.nodes : std::vector<std::string>{})
-        points[node].emplace_back(times->second[i], *share);
-    }
+    auto& of_pair = points[fmt::format("{}", fmt::join(step.nodes, "+"))];
+    for (std::size_t i = 0; i < times->second.size(); ++i)
+      if (const auto share = number_of(found->second[i], "offloaded_share"))
+        of_pair.emplace_back(times->second[i], *share);
   }
-  CourseChart chart{
-      .title = "Share of the traffic that adapters forwarded", .unit = "1", .axis = "s since the first attempt"};
-  for (auto& [node, taken] : points) {
+  CourseChart chart{.title = "Share of the traffic that adapters forwarded",
+                    .unit = "1",
+                    .axis = "s since the first attempt",
+                    .dots = true};
+  for (auto& [pair, taken] : points) {
     std::ranges::sort(taken);
-    CourseLine& line = chart.lines.emplace_back(CourseLine{.name = node});
+    CourseLine& line = chart.lines.emplace_back(CourseLine{.name = pair});
     for (const auto& [time, share] : taken) line.times_s.push_back(time), line.values.push_back(share);
   }
   return {.svg = course_svg(chart),

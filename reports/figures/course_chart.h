@@ -32,17 +32,19 @@ struct CourseChart {
   std::vector<CourseMark> marks;
   std::optional<double> zero_s = {};  ///< the moment that the axis counts from; nothing: the first reading
   std::string axis = "s since the first reading";
+  bool dots = false;  ///< at each point, for few points far apart
 };
 
 /// The chart as inline SVG: each line with its name at its end, or, of more than eight lines, the lowest and the
-/// highest named; a stretch of more than three times the usual distance of two points is a gap. Of many points the
-/// lowest and the highest of each of 360 parts of the time are drawn, so that no peak is lost; of more than 256 lines
-/// the first. Points that are not finite are left out. Empty if no line has two points.
+/// highest named; a stretch of more than three times the usual distance of two points is a gap, at which a point
+/// without `dots` may not show. Of many points the lowest and the highest of each of 360 parts of the time are drawn,
+/// so that no peak is lost; of more than 256 lines the first. Points that are not finite are left out. Empty if no line
+/// has two points.
 std::string course_svg(const CourseChart& chart);
 
-/// A line for each node: the condition offloaded_share of each record of the steps of `results` that the node took part
-/// in, at the begin of its attempt. Drawn with the first requirement of the same measurement; empty if no node has
-/// two points. A step with an attempt that exited and has no record in `records` is left out.
+/// A line for each pair ("n01+n02"): the condition offloaded_share of each record of the steps of `results`, at the
+/// begin of its attempt. Drawn with the first requirement of the same measurement; empty if no pair has two points. A
+/// step with an attempt that exited and has no record in `records` is left out.
 Chart offload_chart(const plan::Plan& plan, const judge::Journal& journal, const plan::Requirement& requirement,
                     const std::vector<const judge::Result*>& results,
                     const std::map<std::string, std::vector<Record>>& records);

@@ -93,12 +93,15 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
   svg += svg_text(0, kCurveTop - 10, "start", "mark", curve.y_name + unit);
-  double end = 0;  // of the last label
+  const auto& last = curve.points.back();  // its label is always there: the curve ends here
+  const double before_last = frame.x(last.x) - text_width(last.label) / 2 - kRoom;
+  double end = 0;  // of the label before
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
     svg += svg_line(x, kCurveBottom, x, kCurveBottom + 5, "axis");
     const double half = text_width(point.label) / 2;
-    if (point.label.empty() || x - half < end) continue;
+    const bool touches = &point != &last && (x - half < end || x + half > before_last);
+    if (point.label.empty() || touches) continue;
     end = x + half + kRoom;
     svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
   }

@@ -1,5 +1,6 @@
 // crossings: the matrix of tenants and the paths that their nodes must not reach.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fmt/ranges.h>
@@ -11,16 +12,30 @@
 namespace assay::page {
 namespace {
 
-/// The outcome of one crossing: "open" for a fail, the recorded one for a pass, else "not judged".
-std::string outcome_of(const judge::Result& result) {
+/// How a path looks from one node, in the order of a cell's lines.
+enum class Seen { open, not_judged, no_answer, refused, closed };
+constexpr std::array<std::string_view, 5> kSeenWords = {"open", "not judged", "no answer", "refused", "closed"};
+
+/// Open by a fail; of a pass the recorded outcome.
+Seen seen_in(const judge::Result& result) {
   using enum judge::Outcome;
-  if (result.outcome == fail || result.outcome == conditional_fail) return "open";
+  if (result.outcome == fail || result.outcome == conditional_fail) return Seen::open;
+  if (result.outcome != pass && result.outcome != conditional_pass) return Seen::not_judged;
   const auto list = result.conditions.list();
-  const auto seen = std::ranges::find(list, "outcome", &judge::ConditionSeen::name);
-  const auto* const word = seen == list.end() || !seen->seen ? nullptr : std::get_if<std::string>(&*seen->seen);
-  if (result.outcome != pass && result.outcome != conditional_pass) return "not judged";
-  if (word == nullptr) return "closed";
-  return *word == "no_answer" ? "no answer" : *word;
+  const auto found = std::ranges::find(list, "outcome", &judge::ConditionSeen::name);
+  const auto* const word = found == list.end() || !found->seen ? nullptr : std::get_if<std::string>(&*found->seen);
+  if (word == nullptr) return Seen::closed;
+  return *word == "no_answer" ? Seen::no_answer : *word == "refused" ? Seen::refused : Seen::closed;
+}
+
+/// The lines of a cell.
+std::string cell_of(const std::map<Seen, std::size_t>& counts) {
+  std::vector<std::string> lines;
+  for (const auto& [seen, count] : counts) {
+    const std::string words = fmt::format("{} {}", kSeenWords[static_cast<std::size_t>(seen)], count);
+    lines.push_back(seen == Seen::open ? fmt::format("<span class=\"outcome fail\">{}</span>", words) : words);
+  }
+  return fmt::format("{}", fmt::join(lines, "<br>"));
 }
 
 }  // namespace
@@ -28,13 +43,13 @@ std::string outcome_of(const judge::Result& result) {
 std::string crossing_section(const ReportContent& content) {
   const plan::Plan& plan = content.run.plan;
   if (!plan.site.crossings) return "";
-  std::map<std::string, std::map<std::string, std::map<std::string, std::size_t>>> counts;  // by path, tenant, outcome
+  std::map<std::string, std::map<std::string, std::map<Seen, std::size_t>>> counts;  // by path and tenant
   std::map<std::string_view, const plan::Step*> steps;
   for (const auto& step : plan.steps) steps[step.id] = &step;
   for (const auto& result : content.verdict.results) {
     const auto step = steps.find(result.step);
     if (step == steps.end() || step->second->path.empty() || !result.required) continue;
-    ++counts[step->second->path][plan::tenant_of(plan.site, step->second->nodes.front())][outcome_of(result)];
+    ++counts[step->second->path][plan::tenant_of(plan.site, step->second->nodes.front())][seen_in(result)];
   }
   if (counts.empty()) return "";
   std::vector<std::string> titles = {"Path", "Tenant", "Class", "Address"}, rows;
@@ -44,13 +59,8 @@ std::string crossing_section(const ReportContent& content) {
         figures::escape(path.name), figures::escape(path.tenant), std::string(word_of(path.type)),
         figures::escape(path.port == 0 ? path.address : fmt::format("{} port {}", path.address, path.port))};
     for (const auto& [tenant, nodes] : plan.site.crossings->tenants) {
-      std::vector<std::string> words;
-      for (const auto& [outcome, count] : counts[path.name][tenant])
-        words.push_back(outcome == "open" ? fmt::format("<strong>open {}</strong>", count)
-                                          : fmt::format("{} {}", figures::escape(outcome), count));
-      cells.push_back(tenant == path.tenant ? "its own"
-                      : words.empty()       ? "not tried"
-                                            : fmt::format("{}", fmt::join(words, ", ")));
+      const auto& seen = counts[path.name][tenant];
+      cells.push_back(tenant == path.tenant ? "its own" : seen.empty() ? "not tried" : cell_of(seen));
     }
     rows.push_back(figures::row(cells));
   }

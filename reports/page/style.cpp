@@ -56,6 +56,7 @@ table.conformity tr.why td { white-space: normal; color: var(--soft); }
 .counts { display: flex; flex-wrap: wrap; gap: 2mm; margin: 0 0 6mm; }
 .counts div { flex: 1 1 0; border: 0.5pt solid var(--rule); padding: 1.5mm 2mm; font-size: 8.4pt; line-height: 1.25; }
 .counts b { display: block; font-size: 15pt; line-height: 1.15; }
+table.crossings td:nth-child(3), table.crossings td:nth-child(n+5),
 table.attempts td:nth-child(2), table.attempts td:nth-child(6), table.instruments td:first-child code, table.nodes td:first-child { white-space: nowrap; }
 table.recorded td:first-child { width: 48mm; } table.requirements td:first-child { white-space: nowrap; }
 .on-paper { display: none; }

@@ -59,6 +59,15 @@ foreach(rounds 2 20)
   set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
     ENVIRONMENT "ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;MEMORY_RESIDUE=$<TARGET_FILE:memory_residue>;ASSAY_CROSSING_ROUNDS=${rounds};FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1")
 endforeach()
+if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries and a made-up device of the kernel
+  add_library(fake_rdma_cm MODULE fakes/fake_rdma_cm.cpp)
+  target_link_libraries(fake_rdma_cm PRIVATE assay_flags)
+  foreach(what stop keys)
+    add_test(NAME cluster.crossing_${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_${what}_test.py)
+    set_tests_properties(cluster.crossing_${what} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 120
+      ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+  endforeach()
+endif()
 add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
 set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")

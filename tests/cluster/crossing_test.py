@@ -5,24 +5,36 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from tenant_fabric import BY_ITSELF, DEADLINE_S, DEAF, HOSTS, LINK, MISSING, NODES, PORTS, Fabric, Sniffer
+from held import STOPPED, stop_held
+from tenant_fabric import (
+    BY_ITSELF,
+    DEADLINE_S,
+    DEAF,
+    HOSTS,
+    MISSING,
+    MUTE,
+    ONLY_IPV4,
+    PORTS,
+    Fabric,
+    Sniffer,
+    address_of,
+    on_link,
+)
 
 PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 FAKE_CUDA = os.environ["FAKE_CUDA"]
 TOKEN = "ab" * 32
-STOPPED_S = 5  # after SIGTERM, as SECURITY says
+LASTING = ("--tries=10", "--timeout=4s")  # and the pauses between them: longer than it may take to stop
 
 
-def words_of(kind, rank, scratch, leak=False):
+def words_of(kind, rank, scratch, leak=False, ipv6=False):
     """The path of this class, as a plan gives it to a rank."""
-    host = HOSTS.get(kind, "bmc")
     owner = "blue" if leak or rank == 1 else "red"
     more = {
         "nfs": ["--resource=/leak" if leak else "--resource=/closed"],
@@ -31,12 +43,12 @@ def words_of(kind, rank, scratch, leak=False):
         "metadata": ["--resource=/latest/meta-data/"],
         "bmc_redfish": ["--resource=/redfish/v1/"],
     }
-    address = LINK["blue2"] if kind == "l2" else f"10.{NODES[host]}.0.2"
+    address = on_link("blue2", ipv6) if kind == "l2" else address_of(HOSTS.get(kind, "bmc"), ipv6)
     return [
         f"--class={kind}",
         f"--path={kind}-path",
         f"--address={address}",
-        f"--port={PORTS[kind]}",
+        f"--port={PORTS.get(kind, 0)}",
         *more.get(kind, []),
     ]
 
@@ -59,11 +71,8 @@ class Crossing(unittest.TestCase):
         cls.addClassCleanup(cls.fabric.close)
         cls.fabric.filter("drop")
         deadline = time.monotonic() + DEADLINE_S
-        while any(
-            cls.tried(kind, leak=False)[1]["tried"] != "control answered"
-            for kind in ("nfs", "s3", "bmc_ipmi", "bmc_ssh")
-            if kind in PORTS
-        ):
+        last = (("nfs", False), ("s3", False), ("s3", True), ("bmc_ipmi", False), ("bmc_ssh", True))  # to begin
+        while any(cls.tried(kind, False, v6)[1]["tried"] != "control answered" for kind, v6 in last if kind in PORTS):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"a service does not answer its own tenant: {[cls.tried(k) for k in PORTS]}")
             time.sleep(0.2)
@@ -79,19 +88,20 @@ class Crossing(unittest.TestCase):
         )
 
     @classmethod
-    def tried(cls, kind, leak=False, more=("--timeout=700ms", "--tries=1")):
+    def tried(cls, kind, leak=False, ipv6=False, more=("--timeout=700ms", "--tries=1")):
         """The conditions that both ranks record, and the measurements of rank 0 among its own."""
         control = "mgmt1" if HOSTS.get(kind, "bmc") == "bmc" and kind != "l2" else "blue1"
         ranks = [
-            cls.start(name, rank, [*words_of(kind, rank, cls.scratch, leak), *more])
+            cls.start(name, rank, [*words_of(kind, rank, cls.scratch, leak, ipv6), *more])
             for rank, name in enumerate(("red1", control))
         ]
         return cls.records_of(kind, ranks)
 
     @classmethod
-    def watched(cls, kind, port):
+    def watched(cls, kind, port, ipv6):
         """The same of red1, blue1 and the watching target blue2."""
-        words = [f"--class={kind}", f"--path={kind}-path", "--address=10.2.0.2", f"--port={port}", "--watched=on"]
+        address = address_of("blue2", ipv6)
+        words = [f"--class={kind}", f"--path={kind}-path", f"--address={address}", f"--port={port}", "--watched=on"]
         words += ["--resource=assay", "--timeout=700ms", "--tries=1"]
         token = os.urandom(32).hex()  # ports follow from it
         ranks = [cls.start(name, rank, words, 3, token) for rank, name in enumerate(("red1", "blue1", "blue2"))]
@@ -110,21 +120,27 @@ class Crossing(unittest.TestCase):
             found.append(record)
         return found
 
-    def all_tried(self, leak=False):
-        with concurrent.futures.ThreadPoolExecutor(len(PORTS)) as pool:
-            return dict(zip(PORTS, pool.map(lambda kind: self.tried(kind, leak), PORTS)))
+    def all_tried(self, leak=False, versions=(False, True)):
+        """By class and whether over IPv6: the crossing and the control."""
+        found = {}
+        for ipv6 in versions:
+            kinds = [kind for kind in PORTS if not (ipv6 and kind in ONLY_IPV4)]
+            with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:
+                tried = pool.map(lambda kind: self.tried(kind, leak, ipv6), kinds)
+                found.update(zip([(kind, ipv6) for kind in kinds], tried))
+        return found
 
     def test_each_leak_is_found_and_named(self):
         self.fabric.filter("drop", leaks=PORTS)
-        for kind, (crossing, control) in self.all_tried(leak=True).items():
-            with self.subTest(kind=kind):
+        for (kind, ipv6), (crossing, control) in self.all_tried(leak=True).items():
+            with self.subTest(kind=kind, ipv6=ipv6):
                 self.assertEqual(control["tried"], "control answered", control)
                 self.assertEqual((crossing["tried"], crossing["outcome"]), ("crossing", "answered"), crossing)
                 self.assertEqual(crossing["answered"]["samples"], [1])
                 self.assertEqual(crossing["answered"]["at"], {"path": f"{kind}-path"})
 
     def check_watched(self, leaks, replies, expected):
-        """`expected`: by class and port, the outcome at red1, the word of blue1, and whether red1 arrived at blue2."""
+        """`expected`: by class, port and whether over IPv6, the outcome at red1, the word of blue1, and whether red1 arrived at blue2."""
         self.fabric.filter("drop", leaks=leaks, replies=replies)
         with concurrent.futures.ThreadPoolExecutor(len(expected)) as pool:
             for key, found in zip(expected, pool.map(lambda key: self.watched(*key), expected)):
@@ -134,21 +150,24 @@ class Crossing(unittest.TestCase):
                     self.assertEqual(found[2]["tried"], "control seen", found)
                     self.assertEqual(found[2]["answered"]["samples"], [1 if arrived else 0], found)
                     self.assertEqual(found[2]["answered"]["at"], found[0]["answered"]["at"])
-                    self.assertIn("10.3.0.2" if arrived else "nothing", found[2]["evidence"])
+                    self.assertIn(address_of("red1", key[2]) if arrived else "nothing", found[2]["evidence"])
 
     def test_what_arrives_at_a_watching_target_is_a_leak_though_nothing_comes_back(self):
         one_way = {
-            ("tcp", 8080): ("no_answer", "control answered", True),
-            ("udp", 9000): ("no_answer", "control answered", True),
-            ("udp", DEAF): ("no_answer", "control sent", True),
+            ("tcp", 8080, False): ("no_answer", "control answered", True),
+            ("tcp", 8080, True): ("no_answer", "control answered", True),
+            ("udp", 9000, False): ("no_answer", "control answered", True),
+            ("udp", 9000, True): ("no_answer", "control answered", True),
+            ("udp", DEAF, False): ("no_answer", "control sent", True),
         }
         self.check_watched(("tcp", "udp", "deaf"), "drop", one_way)
 
     def test_a_watching_target_accuses_no_closed_path(self):
         closed = {
-            ("tcp", 8080): ("no_answer", "control answered", False),
-            ("kubelet", 10250): ("no_answer", "control answered", False),
-            ("udp", DEAF): ("no_answer", "control sent", False),
+            ("tcp", 8080, False): ("no_answer", "control answered", False),
+            ("kubelet", 10250, True): ("no_answer", "control answered", False),
+            ("udp", DEAF, False): ("no_answer", "control sent", False),
+            ("udp", DEAF, True): ("no_answer", "control sent", False),
         }
         self.check_watched((), "accept", closed)
 
@@ -156,14 +175,14 @@ class Crossing(unittest.TestCase):
         rule = "table inet own { chain in { type filter hook input priority 0; ip saddr 10.3.0.2 drop; }; }"
         self.fabric.at("blue2", "nft", rule)
         self.addCleanup(self.fabric.at, "blue2", "nft", "delete", "table", "inet", "own")
-        self.check_watched(("udp", "tcp"), "accept", {("udp", 9000): ("no_answer", "control answered", False)})
+        self.check_watched(("udp", "tcp"), "accept", {("udp", 9000, False): ("no_answer", "control answered", False)})
 
     def test_one_leak_opens_no_other_path(self):
         for leak in PORTS:
             if leak in ("nfs", "s3"):
                 continue
             self.fabric.filter("reject", leaks=[leak])
-            for kind, (crossing, _) in self.all_tried().items():
+            for (kind, _), (crossing, _) in self.all_tried(versions=(False,)).items():
                 with self.subTest(leak=leak, kind=kind):
                     self.assertEqual(crossing["outcome"] == "answered", kind == leak, crossing)
 
@@ -171,8 +190,8 @@ class Crossing(unittest.TestCase):
         for number in range(ROUNDS):
             verdict = ("drop", "reject")[number % 2]
             self.fabric.filter(verdict)
-            for kind, (crossing, control) in self.all_tried().items():
-                with self.subTest(number=number, verdict=verdict, kind=kind):
+            for (kind, ipv6), (crossing, control) in self.all_tried().items():
+                with self.subTest(number=number, verdict=verdict, kind=kind, ipv6=ipv6):
                     self.assertEqual(control["tried"], "control answered", control)
                     self.assertEqual(crossing["answered"]["samples"], [0])
                     silent = kind == "l2" or (verdict == "drop" and kind not in BY_ITSELF)
@@ -181,7 +200,8 @@ class Crossing(unittest.TestCase):
                     if kind in BY_ITSELF:
                         self.assertIn(BY_ITSELF[kind], crossing["evidence"])
                     elif kind in ("udp", "bmc_ipmi") and not silent:
-                        self.assertEqual(crossing["evidence"], "ICMP type 3 code 13 from 10.3.0.1")
+                        refusal = "ICMPv6 type 1 code 1 from fd00:3::1" if ipv6 else "ICMP type 3 code 13 from 10.3.0.1"
+                        self.assertEqual(crossing["evidence"], refusal)
         self.assertEqual([path.name for path in (self.scratch / "objects").iterdir()], ["secret"])
         self.assertEqual([path.name for path in (self.scratch / "closed").iterdir()], ["secret"])
 
@@ -269,37 +289,43 @@ class Crossing(unittest.TestCase):
                 back = ("red1", "nft", "delete", "table", "inet", f"own_{kind}")
                 self.unclear(kind, ("red1", "nft", table), back, "nothing left this node")
 
-    def test_it_stops_when_it_is_told_to(self):
+    def check_stops(self, process):
+        self.addCleanup(process.kill)
+        self.assertIn(STOPPED, stop_held(process))
+
+    def test_it_stops_when_nothing_comes_back(self):
         self.fabric.filter("drop")
-        for kind in PORTS:  # ten tries of four seconds and the pauses between them last longer than it may take to stop
-            process = self.start("red1", 0, [*words_of(kind, 0, self.scratch), "--tries=10", "--timeout=4s"])
+        for kind in PORTS:  # at an address of storage that the router drops, since all tenants reach the service
+            words = [word.replace("10.6.0.2", "10.6.0.3") for word in words_of(kind, 0, self.scratch)]
             with self.subTest(kind=kind):
-                time.sleep(0.3)
-                process.send_signal(signal.SIGTERM)
-                out, _ = process.communicate(timeout=STOPPED_S)
-                if kind not in BY_ITSELF:  # those are answered at once
-                    self.assertIn("stopped before the last try was over", out)
-        words = [*words_of("udp", 2, self.scratch), "--watched=on", "--tries=10", "--timeout=4s"]
-        watching = self.start("blue2", 2, words, 3)
-        time.sleep(0.3)
-        watching.send_signal(signal.SIGTERM)
-        self.assertIn("stopped before the last try was over", watching.communicate(timeout=STOPPED_S)[0])
+                self.check_stops(self.start("red1", 0, [*words, *LASTING]))
+        words = [*words_of("udp", 2, self.scratch), "--watched=on", *LASTING]
+        self.check_stops(self.start("blue2", 2, words, 3))
+
+    def test_it_stops_when_a_service_accepts_and_says_nothing(self):
+        for kind in ("nfs", "s3", "metadata", "bmc_redfish"):
+            there = ("--address=10.", "--port=")
+            words = [word for word in words_of(kind, 0, self.scratch) if not word.startswith(there)]
+            words += [f"--address={address_of('blue2')}", f"--port={MUTE}", *LASTING]
+            with self.subTest(kind=kind):
+                self.check_stops(self.start("blue1", 0, words))
 
     def test_nothing_is_sent_but_to_the_declared_addresses(self):
         self.fabric.filter("drop")
         sniffer = Sniffer(self.fabric, "red1", "eth0", "eth1")
-        self.all_tried()
-        self.watched("udp", 9000)
+        tried = self.all_tried()
+        for ipv6 in (False, True):
+            self.watched("udp", 9000, ipv6)
         seen = sniffer.stop()
-        udp = ("udp", "bmc_ipmi")
         declared = {
-            ("udp" if kind in udp else "tcp", f"10.{NODES[HOSTS.get(kind, 'bmc')]}.0.2", port)
-            for kind, port in PORTS.items()
+            ("udp" if kind in ("udp", "bmc_ipmi") else "tcp", address_of(HOSTS.get(kind, "bmc"), ipv6), PORTS[kind])
+            for kind, ipv6 in tried
             if kind != "l2"
         }
-        declared |= {("arp", "10.3.0.1", 0), ("arp", LINK["blue2"], 0)}
-        self.assertLessEqual(seen, declared)
-        self.assertLessEqual({("arp", LINK["blue2"], 0), ("tcp", "10.2.0.2", 8080), ("udp", "10.2.0.2", 9000)}, seen)
+        way = {("arp", "10.3.0.1", 0), ("nd", "fd00:3::1", 0), ("nd", "fe80::1", 0)}
+        declared |= {("arp", on_link("blue2"), 0), ("nd", on_link("blue2", True), 0)}
+        self.assertLessEqual(seen, declared | way)
+        self.assertLessEqual(declared, seen, "each attempt leaves the node")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Memory nodes of a virtual machine: one without CPUs, with distances and ratings (HMAT). Placement and kinds are those of real hardware; speeds of an
+"""Memory nodes of a virtual machine: one without CPUs, with distances and ratings (HMAT), and a CXL device of type 3. Placement and kinds are those of real hardware; speeds of an
 emulated machine mean nothing, and the records say that it is a guest."""
 import json
 import os
@@ -14,8 +14,9 @@ from harness import main  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 PROBES = pathlib.Path(os.environ["ASSAY_E2E"]) / "libexec/assay/probes"
-NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "apt-get", "dpkg")
-CACHE = pathlib.Path(os.environ.get("ASSAY_MEMORY_GUEST_CACHE", "/var/tmp/assay-memory-guest"))  # 80 MB
+NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg")
+MODULES = "cxl_acpi cxl_pci cxl_mem"
+CACHE = pathlib.Path(os.environ.get("ASSAY_MEMORY_GUEST_CACHE", "/var/tmp/assay-memory-guest"))  # 400 MB
 PATIENCE_S = 600  # the kernel comes by the network the first time
 QUICK = "--min-samples 6 --max-samples 6 --time-limit 1s --warmup-limit 10ms"
 RUNS = {
@@ -28,12 +29,15 @@ RUNS = {
 }
 MOUNTS = "proc:/proc sysfs:/sys devtmpfs:/dev"
 MACHINE = (
-    "-machine q35,hmat=on,accel=tcg -smp 2 -m 768M -nographic -no-reboot"
+    "-machine q35,hmat=on,cxl=on,accel=tcg -smp 2 -m 768M -nographic -no-reboot"
     " -object memory-backend-ram,id=m0,size=512M -object memory-backend-ram,id=m1,size=256M"
     " -numa node,nodeid=0,memdev=m0,cpus=0-1,initiator=0 -numa node,nodeid=1,memdev=m1,initiator=0"
     " -numa dist,src=0,dst=1,val=25"
     " -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=300"
     " -numa hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=2000M"
+    " -object memory-backend-ram,id=c0,size=256M -object memory-backend-ram,id=labels,size=1M"
+    " -device pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1 -device cxl-rp,port=0,bus=cxl.1,id=rp,chassis=0,slot=2"
+    " -device cxl-type3,bus=rp,memdev=c0,lsa=labels,id=tier -M cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size=256M"
 )
 
 
@@ -45,10 +49,12 @@ def guest(root):
     programs = " ".join(str(PROBES / name) for name in names)
     steps = "".join(f"echo '#{name}'\n/bin/{line}\n" for name, line in RUNS.items())
     mounts = "".join(f"/bin/busybox mount -t {kind.replace(':', ' x ')}\n" for kind in MOUNTS.split())
-    (root / "init").write_text(f"#!/bin/busybox sh\n{mounts}{steps}/bin/busybox poweroff -f\n")
+    modules = "while read -r one; do /bin/busybox insmod /modules/$one; done </modules/order\n"
+    (root / "init").write_text(f"#!/bin/busybox sh\n{mounts}{modules}{steps}/bin/busybox poweroff -f\n")
     (root / "init").chmod(0o755)
     shell = f"""set -e; fail() {{ echo "$*" >&2; exit 1; }}; . {HERE}/guest_kernel
-[ -e {CACHE}/vmlinuz ] || {{ guest_kernel {CACHE}/packages {CACHE}; rm -rf {CACHE}/kernel; }}
+[ -e {CACHE}/vmlinuz ] && [ -d {CACHE}/kernel ] || guest_kernel {CACHE}/packages {CACHE}
+guest_modules {CACHE} {root} {MODULES}
 copy_programs {root} {programs}; cp {programs} "$(command -v busybox)" {root}/bin/
 cd {root} && find . | cpio --quiet -o -H newc >{root}.cpio"""
     subprocess.run(["bash", "-c", shell], check=True, timeout=PATIENCE_S)
@@ -90,6 +96,10 @@ class MemoryGuest(unittest.TestCase):
         self.assertEqual(self.measured("health", "numa_distance")[(("from", 0), ("to", 1))], [25])
         self.assertEqual(self.measured("health", "rated_read_bandwidth")[(("memory_node", 1),)], [2e9])
         self.assertIs(self.condition("health", "bare_metal"), False)
+
+    def test_a_device_of_cxl_is_counted_and_what_it_does_not_answer_is_named(self):
+        self.assertEqual(self.measured("health", "cxl_devices"), {(): [1]})
+        self.assertIn("absent", self.condition("health", "cxl_health"))
 
     def test_bound_memory_is_on_the_node_without_cpus_and_of_its_rating(self):
         for run, pages in (("bound", 4096), ("loaded", 8192)):

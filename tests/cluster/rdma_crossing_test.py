@@ -13,10 +13,11 @@ import unittest
 from harness import main
 
 SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
-NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "rdma")
-MODULES = ("crc32_generic", "veth", "rdma_rxe", "rdma_ucm")
+NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "rdma", "tc")
+MODULES = ("crc32_generic", "veth", "rdma_rxe", "rdma_ucm", "sch_ingress", "cls_flower", "act_gact")
 LIBRARIES = ("/usr/lib/*/libibverbs.so.1", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/etc/libibverbs.d/rxe.driver")
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
+STOPPED_S = 5  # after SIGTERM, as SECURITY says
 PATIENCE_S = 900  # the kernel comes by the network the first time
 
 
@@ -31,7 +32,7 @@ class RdmaCrossing(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, base)
         (base / "bin").mkdir()
         shutil.copy(os.environ["ASSAY_CROSSING"], base / "bin")
-        more = {"GUEST_FILES": " ".join(libraries), "GUEST_WORDS": f"rounds={ROUNDS}"}
+        more = {"GUEST_FILES": " ".join([*libraries, shutil.which("tc")]), "GUEST_WORDS": f"rounds={ROUNDS}"}
         subprocess.run(
             [SCRIPT, base, "rdma_crossing_init", "rdma", *MODULES],
             check=True,
@@ -39,8 +40,13 @@ class RdmaCrossing(unittest.TestCase):
             env={**os.environ, **more},
         )
         cls.records = collections.defaultdict(dict)
-        cls.errors = []
+        cls.errors, cls.sent, cls.stopped = [], {}, {}
         for line in (base / "console").read_text(errors="replace").splitlines():
+            if line.startswith("sent "):
+                cls.sent = cls.counted(json.loads(line.removeprefix("sent ")))
+            elif line.startswith("stopped "):
+                _, case, rank, took_s = line.split()
+                cls.stopped[case, int(rank)] = float(took_s)
             if not line.startswith("record "):
                 cls.errors.append(line)
                 continue
@@ -53,6 +59,15 @@ class RdmaCrossing(unittest.TestCase):
                 found[entry["measurement"]["metric"]] = entry["measurement"]["samples"]
             if "end" in entry and entry["end"]["status"] != "complete":
                 found["end"] = entry["end"]
+
+    @staticmethod
+    def counted(filters):
+        """Packets by the number of their filter."""
+        return {
+            one["pref"]: action["stats"]["packets"]
+            for one in filters
+            for action in one.get("options", {}).get("actions", [])
+        }
 
     def check(self, case, outcome, evidence, number=0):
         found, *others = [self.records[case, number, rank] for rank in (0, 1, 2)]
@@ -95,6 +110,20 @@ class RdmaCrossing(unittest.TestCase):
                 self.check("roce-closed", "refused", "ICMP type 3 code 13 from 10.9.0.2", number)
                 for case in ("rdma_cm-closed", "roce-closed"):
                     self.check_target(case, "", number)
+
+    def test_a_held_try_and_its_target_end_with_a_stop(self):
+        for case, rank in (("stop-rdma_cm", 0), ("stop-watch", 2), ("stop-roce", 0), ("stop-roce", 2)):
+            with self.subTest(case=case, rank=rank):
+                self.assertLess(self.stopped[case, rank], STOPPED_S)
+                end = self.records[case, 0, rank].get("end", {})
+                self.assertEqual(end.get("reason"), "stopped before the last try was over", self.errors[-20:])
+
+    def test_nothing_is_sent_but_to_the_declared_targets(self):
+        silent, behind_router, neighbours, others = (66, 67, 68, 69), range(101, 101 + ROUNDS), (202, 277), 999
+        self.assertEqual(self.sent[others], 0, self.sent)
+        for declared in (*silent, *behind_router, *neighbours):
+            with self.subTest(declared=declared):
+                self.assertGreater(self.sent[declared], 0, "its attempt left by the link")
 
 
 if __name__ == "__main__":

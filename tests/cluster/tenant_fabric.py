@@ -11,9 +11,9 @@ import threading
 
 FAKES = pathlib.Path(__file__).resolve().parent.parent / "fakes"
 DEADLINE_S = 60
-# Networks of nodes behind the router: address 10.N.0.2, gateway 10.N.0.1. blue1 and red1 try, the others serve.
+# Networks of nodes behind the router: addresses 10.N.0.2 and fd00:N::2, gateways 10.N.0.1 and fd00:N::1. blue1 and red1 try, the others serve.
 NODES = {"blue1": 1, "blue2": 2, "red1": 3, "bmc": 4, "mgmt1": 5, "store": 6}
-LINK = {"blue1": "172.16.0.1", "blue2": "172.16.0.2", "red1": "172.16.0.3"}  # on the bridge of a tenant
+LINK = {"blue1": 1, "blue2": 2, "red1": 3}  # on the bridge of a tenant: 172.16.0.N and fd01::N
 PORTS = {
     "tcp": 8080,
     "udp": 9000,
@@ -30,17 +30,20 @@ PORTS = {
     "l2": 0,
 }
 DEAF = 9514  # of UDP on blue2, which answers nobody
+MUTE = 8082  # of TCP on blue2, which accepts connections and says nothing
 # Servers that not every machine has: without one its paths are not tried.
 SERVERS = {"nfs": "ganesha.nfsd", "bmc_ipmi": "ipmi_sim"}
 MISSING = {kind: program for kind, program in SERVERS.items() if shutil.which(program) is None}
 for absent in MISSING:
     del PORTS[absent]
 HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
+ONLY_IPV4 = ("nfs", "bmc_ipmi")  # whose servers here have no other address
 BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
 # Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
 SERVICES = r"""
-import http.server, socketserver, ssl, sys, threading
+import http.server, socket, socketserver, ssl, sys, threading
 address, certificate, key, *ports = sys.argv[1:]
+if ":" in address: socketserver.TCPServer.address_family = socketserver.UDPServer.address_family = socket.AF_INET6
 class Web(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
@@ -52,6 +55,9 @@ class Silent(socketserver.BaseRequestHandler):
     def handle(self): self.request.recv(1)
 class Deaf(socketserver.BaseRequestHandler):
     def handle(self): pass
+class Mute(socketserver.BaseRequestHandler):
+    def handle(self):
+        while self.request.recv(4096): pass
 class Echo(socketserver.BaseRequestHandler):
     def handle(self): self.request[1].sendto(self.request[0], self.client_address)
 servers = []
@@ -59,7 +65,7 @@ for port in map(int, ports):
     if port == 9000: server = socketserver.ThreadingUDPServer((address, port), Echo)
     elif port == 9514: server = socketserver.ThreadingUDPServer((address, port), Deaf)
     elif port in (80, 443): server = http.server.ThreadingHTTPServer((address, port), Web)
-    else: server = socketserver.ThreadingTCPServer((address, port), Silent)
+    else: server = socketserver.ThreadingTCPServer((address, port), Mute if port == 8082 else Silent)
     if port == 443:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
@@ -97,6 +103,16 @@ def run(*words, **more):
     return done.stdout
 
 
+def address_of(name, ipv6=False):
+    """Of a node behind the router."""
+    return f"fd00:{NODES[name]}::2" if ipv6 else f"10.{NODES[name]}.0.2"
+
+
+def on_link(name, ipv6=False):
+    """Of a node on the bridge of a tenant."""
+    return f"fd01::{LINK[name]}" if ipv6 else f"172.16.0.{LINK[name]}"
+
+
 class Fabric:
     """Namespaces that end with this process, and their services."""
 
@@ -110,17 +126,22 @@ class Fabric:
             )
             holder.stdout.readline()
             self.holders[name] = holder
-            self.at(name, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up")
+            # No search for addresses and routers: of IPv6 the kernel then sends only what a test asks for.
+            quiet = "cd /proc/sys/net/ipv6/conf/default; echo 1 >addr_gen_mode; echo 0 >accept_dad; echo 0 >router_solicitations"
+            self.at(name, "sh", "-c", f"{quiet}; ip link set lo up")
         for name, number in NODES.items():
-            self.wire(name, "eth0", f"to{number}", f"10.{number}.0.2/24")
-            self.at("router", "ip", "addr", "add", f"10.{number}.0.1/24", "dev", f"to{number}")
-            self.at(name, "ip", "route", "add", "default", "via", f"10.{number}.0.1")
-        self.at("router", "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+            self.wire(name, "eth0", f"to{number}", f"10.{number}.0.2/24", f"fd00:{number}::2/64", "fe80::2/64")
+            for address in (f"10.{number}.0.1/24", f"fd00:{number}::1/64", "fe80::1/64"):
+                self.at("router", "ip", "addr", "add", address, "dev", f"to{number}")
+            for gateway in (f"10.{number}.0.1", f"fd00:{number}::1"):
+                self.at(name, "ip", "route", "add", "default", "via", gateway)
+        forward = "cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/conf/all/forwarding"
+        self.at("router", "sh", "-c", f"{forward}; echo 0 >ipv6/icmp/ratelimit")
         for bridge in ("blue", "red"):
             self.at("router", "ip", "link", "add", bridge, "type", "bridge")
             self.at("router", "ip", "link", "set", bridge, "up")
-        for name, address in LINK.items():
-            self.wire(name, "eth1", f"l2-{name}", f"{address}/24")
+        for name in LINK:
+            self.wire(name, "eth1", f"l2-{name}", f"{on_link(name)}/24", f"{on_link(name, True)}/64")
         self.cable("blue1", "blue"), self.cable("blue2", "blue"), self.cable("red1", "red")
         self.serve()
 
@@ -130,11 +151,12 @@ class Fabric:
     def enter(self, name):
         return ["nsenter", f"--net=/proc/{self.holders[name].pid}/ns/net"]
 
-    def wire(self, name, inside, outside, address):
+    def wire(self, name, inside, outside, *addresses):
         pid = self.holders[name].pid
         self.at("router", "ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", pid)
         self.at("router", "ip", "link", "set", outside, "up")
-        self.at(name, "ip", "addr", "add", address, "dev", inside)
+        for address in addresses:
+            self.at(name, "ip", "addr", "add", address, "dev", inside)
         self.at(name, "ip", "link", "set", inside, "up")
 
     def cable(self, name, bridge):
@@ -159,11 +181,10 @@ class Fabric:
             "-out",
             certificate,
         )
-        for name, ports in (("blue2", [8080, 9000, DEAF, 10250]), ("bmc", [443, 80, 6443, 2379, 5555])):
-            service = self.start(
-                name, sys.executable, "-c", SERVICES, f"10.{NODES[name]}.0.2", certificate, key, *ports
-            )
-            service.stdout.readline()
+        for name, ports in (("blue2", [8080, 9000, DEAF, 10250, MUTE]), ("bmc", [443, 80, 6443, 2379, 5555])):
+            for ipv6 in (False, True):
+                words = (address_of(name, ipv6), certificate, key, *ports)
+                self.start(name, sys.executable, "-c", SERVICES, *words).stdout.readline()
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.scratch / "host_key")
         os.makedirs("/run/sshd", exist_ok=True)
         self.start("bmc", "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", self.scratch / "host_key", "-p", 22)
@@ -178,7 +199,9 @@ class Fabric:
             (self.scratch / folder).mkdir()
         (self.scratch / "objects" / "secret").write_text("of blue")
         (self.scratch / "closed" / "secret").write_text("of blue")
-        self.start("store", sys.executable, "-c", self.object_server(), self.scratch / "objects", "blue", "blue-secret")
+        objects = (self.scratch / "objects", "blue", "blue-secret")
+        for ipv6 in (False, True):
+            self.start("store", sys.executable, "-c", self.object_server(), *objects, address_of("store", ipv6))
         (self.scratch / "ganesha.conf").write_text(GANESHA.format(base=self.scratch))
         if "nfs" in PORTS:
             server = f"ganesha.nfsd -F -f {self.scratch}/ganesha.conf -L {self.scratch}/ganesha.log"
@@ -194,31 +217,33 @@ class Fabric:
     def object_server():
         """object_server on an address of the network, which it has no word for."""
         return (
-            f"import sys, pathlib, http.server\nsys.path.insert(0, {str(FAKES)!r})\nimport object_server as o\n"
+            f"import sys, pathlib, socket, http.server\nsys.path.insert(0, {str(FAKES)!r})\nimport object_server as o\n"
             "o.Service.folder = pathlib.Path(sys.argv[1])\no.Service.access, o.Service.secret = sys.argv[2:4]\n"
-            "http.server.ThreadingHTTPServer(('10.6.0.2', 9001), o.Service).serve_forever()\n"
+            "server = http.server.ThreadingHTTPServer\nserver.address_family = socket.AF_INET6 if ':' in sys.argv[4] else socket.AF_INET\n"
+            "server((sys.argv[4], 9001), o.Service).serve_forever()\n"
         )
 
     def filter(self, verdict, leaks=(), replies="accept"):
         """What red sends to the other tenants is dropped or rejected, but for the ports of `leaks`; storage is for all. `replies`: what becomes of
         those to red."""
-        rules = [f"ip saddr 10.3.0.0/16 ip daddr 10.6.0.2 accept"]
+        rules = [f"ip daddr {address_of('store')} accept", f"ip6 daddr {address_of('store', True)} accept"]
         for kind in leaks:
             if kind in ("l2", "nfs", "s3"):
                 continue
             protocol = "udp" if kind in ("udp", "deaf", "bmc_ipmi") else "tcp"
             port = DEAF if kind == "deaf" else PORTS[kind]
-            rules.append(f"ip saddr 10.3.0.0/16 {protocol} dport {port} accept")
+            rules.append(f"{protocol} dport {port} accept")
         if verdict == "reject":
-            rules.append("ip saddr 10.3.0.0/16 meta l4proto tcp reject with tcp reset")
-            rules.append("ip saddr 10.3.0.0/16 reject with icmp type admin-prohibited")
+            rules += ["meta l4proto tcp reject with tcp reset", "reject with icmpx type admin-prohibited"]
         else:
-            rules.append("ip saddr 10.3.0.0/16 drop")
+            rules.append("drop")
+        red = f"to{NODES['red1']}"
         table = (
             "flush ruleset\ntable inet apart { chain forward { type filter hook forward priority 0; policy accept;\n"
-            f"ip daddr 10.3.0.0/16 ct direction reply {replies}\nct direction reply accept\n"
+            f"oifname {red} ct direction reply {replies}\nct direction reply accept\n"
         )
-        self.at("router", "nft", "-f", "-", input=table + "\n".join(rules) + "\n}\n}\n")
+        from_red = "".join(f"iifname {red} {rule}\n" for rule in rules)
+        self.at("router", "nft", "-f", "-", input=table + from_red + "}\n}\n")
         self.cable("red1", "blue" if "l2" in leaks else "red")
 
     def close(self):
@@ -230,7 +255,7 @@ class Fabric:
 
 
 class Sniffer:
-    """Where the packets went that left a namespace: (protocol, address, port), of ARP ("arp", address, 0)."""
+    """Where the packets went that left a namespace: (protocol, address, port), of ARP and neighbour discovery ("arp" or "nd", whom they are about, 0)."""
 
     def __init__(self, fabric, name, *interfaces):
         self.sockets, self.seen = [], set()
@@ -272,5 +297,21 @@ class Sniffer:
             header = (body[0] & 15) * 4
             port = struct.unpack("!H", body[header + 2 : header + 4])[0] if body[9] in (6, 17) else 0
             self.seen.add(({6: "tcp", 17: "udp"}.get(body[9], str(body[9])), socket.inet_ntoa(body[16:20]), port))
+        elif kind == 0x86DD:
+            self.take_ipv6(body)
         else:
             self.seen.add((hex(kind), "", 0))
+
+    def take_ipv6(self, body):
+        protocol, content = body[6], body[40:]
+        if protocol == 0 and content[0] == 58 and content[8] == 143:
+            return  # reports of multicast groups: the kernel's own, after an address was added (RFC 3810)
+        if protocol == 58 and content[0] in (135, 136):
+            asked = (
+                content[8:24] if content[0] == 135 else body[24:40]
+            )  # a reply is counted as a question to whom it goes
+            self.seen.add(("nd", socket.inet_ntop(socket.AF_INET6, asked), 0))
+            return
+        port = struct.unpack("!H", content[2:4])[0] if protocol in (6, 17) else 0
+        name = {6: "tcp", 17: "udp", 58: f"icmpv6 {content[0]}"}.get(protocol, str(protocol))
+        self.seen.add((name, socket.inet_ntop(socket.AF_INET6, body[24:40]), port))

@@ -90,7 +90,9 @@ class Tenants(ClusterBench):
         outcome, reason = cells["apart.tcp", "n04>blue-ssh"]
         self.assertEqual(outcome, "fail")
         self.assertIn("path blue-ssh", reason)
-        self.assertIn("<strong>open 1</strong>", next(self.run_directory.rglob("report.html")).read_text())
+        self.assertIn(
+            '<span class="outcome fail">open 1</span>', next(self.run_directory.rglob("report.html")).read_text()
+        )
         added = self.assay("history", "add", self.run_directory, "--db", self.scratch / "history.db")
         self.assertEqual(added.returncode, 0, added.stdout + added.stderr)
         told = ("--kind", "note", "--on", "fleet", "--text", "new rules on leaf 3", "--db", self.scratch / "history.db")

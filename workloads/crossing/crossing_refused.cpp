@@ -11,6 +11,7 @@
 #include "probes/core/recorder.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
+#include "workloads/crossing/neighbour.h"
 #include "workloads/crossing/next_hop.h"
 #include "workloads/crossing/nvlink.h"
 #include "workloads/crossing/rdma.h"
@@ -74,7 +75,8 @@ constexpr ProbeSpec kSpec{
     .method =
         "Rank 0, of another tenant, tries the path; rank 1, of the path's own tenant, makes the same attempt at the "
         "same time: the positive control, without whose answer the crossing is not judged. An attempt is answered "
-        "where the connection is accepted (tcp and its kin), a datagram or ARP reply comes back, NFS gives a file "
+        "where the connection is accepted (tcp and its kin), a datagram, ARP reply or neighbour advertisement comes "
+        "back, NFS gives a file "
         "handle, or HTTP a status 2xx, RDMA CM accepts, an RDMA write is acknowledged or rejected, the subnet manager "
         "gives a path, or the driver imports the handle; refused by a TCP reset, by an ICMP message of a filter or "
         "closed port, by an error of permission of NFS, by HTTP 401 or 403, by a reject of RDMA CM, by a subnet "
@@ -90,7 +92,8 @@ constexpr ProbeSpec kSpec{
         "gateway, its own filter), or the answer neither grants nor refuses. Only the named address is sent to, no "
         "name is resolved, no login is made, and nothing is written elsewhere.",
     .source =
-        "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and 22.13; "
+        "RFC 792, RFC 826, RFC 1812 (5.2.7.1), RFC 4443, RFC 4861, RFC 5531, RFC 7530, RFC 9110; IPMI v2.0, 13 and "
+        "22.13; "
         "AWS, Amazon S3 API Reference, ListObjectsV2; linux/rdma_user_cm.h, rdma_cma.h and verbs.h of rdma-core; CUDA "
         "Driver API, cuMemImportFromShareableHandle.",
     .needs =
@@ -154,7 +157,7 @@ Tried try_once(const Target& target, const Parameters& given, const Placement& p
     case PathClass::udp:
       return try_udp(target, given.text("resource"));
     case PathClass::l2:
-      return try_arp(target, given.text("interface"));
+      return try_neighbour(target, given.text("interface"));
     case PathClass::nfs:
       return try_nfs(target, given.text("resource"));
     case PathClass::s3:
@@ -216,6 +219,7 @@ void watch_path(const Parameters& given, const Placement& placement, const Subje
   const auto until = end_of_watch(given);
   if (type == PathClass::nvlink) {
     offer_memory(given.text("resource"), placement.token, until);
+    demand_time();
     record.condition("tried", "control offered");
     record.condition("evidence", "the memory was offered until all had tried");
     return;

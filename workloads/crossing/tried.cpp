@@ -8,20 +8,16 @@
 #include <stdexcept>
 
 // Those of glibc before those of the kernel, which then leave out the common part.
-#include <net/if.h>
-#include <netinet/if_ether.h>
+#include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
-#include <netpacket/packet.h>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/errqueue.h>
 #include <linux/icmp.h>
-#include <linux/icmpv6.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
@@ -113,38 +109,6 @@ int error_of(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-/// The request for `target` from `interface`, or why there is none.
-struct ArpRequest {
-  ether_arp bytes{};
-  int index = 0;
-  std::string missing;
-};
-
-ArpRequest arp_request(int socket, const Target& target, const std::string& interface) {
-  ArpRequest found;
-  ifreq asked{};
-  std::strncpy(asked.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  found.bytes.ea_hdr = {.ar_hrd = htons(ARPHRD_ETHER),
-                        .ar_pro = htons(ETH_P_IP),
-                        .ar_hln = ETH_ALEN,
-                        .ar_pln = sizeof(in_addr),
-                        .ar_op = htons(ARPOP_REQUEST)};
-  const auto missing = [&](const char* what) {
-    found.missing = fmt::format("nothing left this node: interface '{}' has no {}", interface, what);
-    return found;
-  };
-  if (::ioctl(socket, SIOCGIFINDEX, &asked) != 0) return missing("index, so it is not there");
-  found.index = asked.ifr_ifindex;
-  if (::ioctl(socket, SIOCGIFHWADDR, &asked) != 0 || asked.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-    return missing("Ethernet address");
-  std::memcpy(found.bytes.arp_sha, asked.ifr_hwaddr.sa_data, ETH_ALEN);
-  const Descriptor inet(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (::ioctl(inet.number(), SIOCGIFADDR, &asked) != 0) return missing("IPv4 address");
-  std::memcpy(found.bytes.arp_spa, &reinterpret_cast<const sockaddr_in&>(asked.ifr_addr).sin_addr, sizeof(in_addr));
-  (void)inet_pton(AF_INET, target.address.c_str(), found.bytes.arp_tpa);  // try_arp has read it before
-  return found;
-}
-
 }  // namespace
 
 Address address_of(const Target& target) {
@@ -196,9 +160,10 @@ Tried no_neighbour(const Target& target) {
 }
 
 Tried of_icmp(bool v6, int type, int code, const std::string& from) {
+  constexpr int kPolicyFail = 5, kRejectRoute = 6;  // RFC 4443, 3.1; not in the C library
   const bool filter =
-      v6 ? type == ICMPV6_DEST_UNREACH && (code == ICMPV6_ADM_PROHIBITED || code == ICMPV6_PORT_UNREACH ||
-                                           code == ICMPV6_POLICY_FAIL || code == ICMPV6_REJECT_ROUTE)
+      v6 ? type == ICMP6_DST_UNREACH && (code == ICMP6_DST_UNREACH_ADMIN || code == ICMP6_DST_UNREACH_NOPORT ||
+                                         code == kPolicyFail || code == kRejectRoute)
          : type == ICMP_DEST_UNREACH && (code == ICMP_PROT_UNREACH || code == ICMP_PORT_UNREACH ||
                                          code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED);
   return {filter ? Outcome::refused : Outcome::no_answer,
@@ -219,7 +184,7 @@ std::optional<Tried> of_icmp_message(std::string_view message, const std::string
       v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(about.bytes).sin6_addr)
          : &reinterpret_cast<const sockaddr_in&>(about.bytes).sin_addr;
   const std::size_t size = v6 ? sizeof(in6_addr) : sizeof(in_addr);
-  if (message.size() < udp + 4 || byte(icmp) != (v6 ? ICMPV6_DEST_UNREACH : ICMP_DEST_UNREACH) ||
+  if (message.size() < udp + 4 || byte(icmp) != (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) ||
       byte(protocol) != IPPROTO_UDP || std::memcmp(message.data() + to, address, size) != 0 ||
       byte(udp + 2) * 256 + byte(udp + 3) != target.port)
     return std::nullopt;
@@ -272,37 +237,6 @@ Tried try_udp(const Target& target, std::string_view payload, std::string_view a
     return {Outcome::unclear, fmt::format("{} bytes came back that are none of the protocol", size)};
   }
   return {Outcome::no_answer, "nothing came back"};
-}
-
-Tried try_arp(const Target& target, const std::string& interface) {
-  (void)address_of(target);
-  const Descriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ARP)));
-  if (!socket) throw Skip(fmt::format("ARP needs CAP_NET_RAW: {}", std::strerror(errno)));
-  const auto hop = next_hop_to(target.address);
-  const auto request = arp_request(socket.number(), target, interface.empty() && hop ? hop->interface : interface);
-  if (!request.missing.empty()) return {Outcome::unclear, request.missing};
-  sockaddr_ll link{};
-  link.sll_family = AF_PACKET;
-  link.sll_protocol = htons(ETH_P_ARP);
-  link.sll_ifindex = request.index;
-  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&link), sizeof link) != 0)
-    return {Outcome::unclear, fmt::format("nothing left this node: {}", std::strerror(errno))};
-  link.sll_halen = ETH_ALEN;
-  std::memset(link.sll_addr, 0xff, ETH_ALEN);
-  if (::sendto(socket.number(), &request.bytes, sizeof request.bytes, 0, reinterpret_cast<const sockaddr*>(&link),
-               sizeof link) < 0)
-    return {Outcome::unclear, fmt::format("nothing left this node: {}", std::strerror(errno))};
-  const auto until = after(target.timeout);
-  while (wait_for(socket.number(), POLLIN, until)) {
-    ether_arp came{};
-    const auto size = ::recv(socket.number(), &came, sizeof came, MSG_DONTWAIT);
-    if (size < static_cast<ssize_t>(sizeof came) || came.ea_hdr.ar_op != htons(ARPOP_REPLY) ||
-        std::memcmp(came.arp_spa, request.bytes.arp_tpa, sizeof(in_addr)) != 0)
-      continue;
-    const std::string_view from(reinterpret_cast<const char*>(came.arp_sha), ETH_ALEN);
-    return {Outcome::answered, fmt::format("ARP reply from {}", to_hexadecimal(from))};
-  }
-  return {Outcome::no_answer, "no ARP reply"};
 }
 
 std::string exchange(const Descriptor& connection, std::string_view bytes, std::size_t wanted, Seconds timeout) {

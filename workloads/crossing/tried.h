@@ -75,10 +75,6 @@ Tried try_tcp(const Target& target);
 /// One datagram with `payload`; answered if one comes back that begins with `answer`.
 Tried try_udp(const Target& target, std::string_view payload, std::string_view answer = "");
 
-/// One ARP request for `target` on `interface`; empty: the one that the route takes. Nothing refuses ARP. Throws Skip
-/// without the right to send it.
-Tried try_arp(const Target& target, const std::string& interface);
-
 /// Sends all of `bytes`, then receives until `wanted` bytes came, the other end closes, or the time is over.
 std::string exchange(const Descriptor& connection, std::string_view bytes, std::size_t wanted, Seconds timeout);
 

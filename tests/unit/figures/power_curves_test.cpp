@@ -271,12 +271,16 @@ TEST(StepCurves, of_a_simulated_load_are_none) {
 
 TEST(Curve, labels_below_its_points_do_not_touch) {
   Curve curve;
-  for (const auto& [x, label] :
-       {std::pair(12.07, "12.07 GB/s"), {132.8, "132.8 GB/s"}, {199.2, "199.2 GB/s"}, {398.3, "398.3 GB/s"}})
+  for (const auto& [x, label] : {std::pair(12.07, "12.07 GB/s"),
+                                 {132.8, "132.8 GB/s"},
+                                 {199.2, "199.2 GB/s"},
+                                 {265.5, "265.5 GB/s"},
+                                 {398.3, "398.3 GB/s"}})
     curve.points.push_back({.x = x, .label = label, .value = 1e-7, .interval = {}, .limit = {}, .acceptance = {}});
   const std::string svg = curve_svg(curve);
   EXPECT_TRUE(contains(svg, ">132.8 GB/s<")) << svg;
   EXPECT_FALSE(contains(svg, ">199.2 GB/s<")) << "50 units further, and 62 wide";
+  EXPECT_FALSE(contains(svg, ">265.5 GB/s<")) << "as near to the last";
   EXPECT_TRUE(contains(svg, ">398.3 GB/s<"));
 }
 
@@ -300,11 +304,13 @@ Chart offload_of(const std::vector<double>& shares, std::size_t attempts = 3, st
   return offload_chart(made.plan, journal, made.plan.profile.requirements[requirement], {&made.result}, made.records);
 }
 
-TEST(OffloadChart, has_a_line_for_each_node_over_the_time_of_the_attempts) {
+TEST(OffloadChart, has_a_line_for_each_pair_over_the_time_of_the_attempts) {
   const Chart chart = offload_of({0.95, 0.9, 0.2});
   EXPECT_NE(chart.svg.find("text-anchor=\"start\">Share of the traffic"), std::string::npos) << chart.svg;
-  for (const char* words : {">left<", ">right<", "s since the first attempt", "adapters forwarded"})
+  for (const char* words : {">left+right<", "s since the first attempt", "adapters forwarded"})
     EXPECT_TRUE(contains(chart.svg, words)) << words << chart.svg;
+  EXPECT_EQ(chart.svg.find("class=\"curve\""), chart.svg.rfind("class=\"curve\"")) << "one line";
+  EXPECT_TRUE(contains(chart.svg, "class=\"dot\"")) << "an attempt far from the others is seen too";
   EXPECT_TRUE(contains(chart.caption, "0 is a switch in software"));
   EXPECT_FALSE(offload_of({0.95, 0.9, 0.2}, 3, 1, true).svg.empty()) << "a demand has no charts";
 }
