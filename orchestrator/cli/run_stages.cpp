@@ -94,7 +94,10 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
   auto programs = plan::installed_programs(plan::probes_of(*profile));
   if (!programs) return std::unexpected(programs.error());
   if (!request.allow_missing) {
-    if (auto unknown = plan::find_unknown_probe(*profile, *programs)) return std::unexpected(*unknown);
+    if (const auto unknown = plan::find_unknown_probe(*profile, *programs)) {
+      const auto all = plan::find_programs(plan::installation().probes);  // one of them may be meant
+      return std::unexpected(plan::find_unknown_probe(*profile, all.value_or(*programs)).value_or(*unknown));
+    }
   }
   plan::PlanOptions options{.quick = request.quick,
                             .only = request.only,
