@@ -34,12 +34,6 @@ std::optional<double> window_mean_w(std::span<const MeterReading> readings, doub
   return sum_w / count;
 }
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 }  // namespace
 
 double olympic(std::array<double, kWindows> windows) {
