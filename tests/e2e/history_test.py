@@ -46,7 +46,9 @@ class Histories(NightBench):
             done = self.sweep(nightly(self.figure()), "--history", self.database, night=f"2026-01-0{night}")
             self.assertEqual(done.returncode, 0, done.stderr)
             if night == 6:
-                self.said(self.assay("drift", "judge", "--db", self.database, "--json"))  # and no journal of it is left
+                self.said(
+                    self.assay("drift", "judge", "--db", self.database, "--json", "--as-of", "2026-01-06")
+                )  # and no journal of it is left
                 shutil.copy(self.database, self.scratch / "six.db")
 
     def history(self, command, *words):
@@ -63,7 +65,15 @@ class Histories(NightBench):
         return self.exported()[0]["unit"]
 
     def drift(self, command, *words):
-        return self.assay("drift", command, *words, "--db", self.database, "--policy", self.policy)
+        as_of = () if command != "judge" or "--as-of" in words else ("--as-of", "2026-01-08")
+        return self.assay("drift", command, *words, *as_of, "--db", self.database, "--policy", self.policy)
+
+    def test_a_history_whose_sweeps_have_stopped_is_not_healthy(self):
+        self.said(self.drift("judge", "--as-of", "2026-01-18"))
+        for day in ("--as-of", "2026-01-19"), ():
+            done = self.assay("drift", "judge", *day, "--db", self.database, "--policy", self.policy)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("the last sweep of this history is of 2026-01-08", done.stderr)
 
     def test_every_night_is_listed_shown_and_exported(self):
         listed = self.said(self.history("list")).splitlines()
@@ -149,7 +159,8 @@ class Histories(NightBench):
 
     def test_a_night_of_the_past_is_judged_as_it_was_then(self):
         then = self.assay(
-            "drift", "judge", "--json", "--db", Histories.kept / "scratch/six.db", "--policy", self.policy
+            *("drift", "judge", "--json", "--as-of", "2026-01-08"),
+            *("--db", Histories.kept / "scratch/six.db", "--policy", self.policy),
         )
         self.assertEqual(then.returncode, 0, then.stderr)
         self.assertEqual(json.loads(then.stdout)["as_of"], "2026-01-06")

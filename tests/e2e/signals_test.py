@@ -60,7 +60,7 @@ class Drives(NightBench):
         done = self.assay(
             "drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json"
         )
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn(done.returncode, (1, 3), done.stderr)  # 3: its nights are long ago
         return [
             (flag["unit"], flag["metric"].split("{")[0], flag["rule"], flag["ratio"])
             for flag in json.loads((self.scratch / "drift.json").read_text())["flags"]

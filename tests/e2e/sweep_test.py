@@ -197,7 +197,7 @@ class Histories(NightBench):
         done = self.assay(
             "drift", "judge", "--db", self.history, "--policy", self.policy, "-o", self.scratch / "drift.json"
         )
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn(done.returncode, (1, 3), done.stderr)  # 3: its nights are long ago
         return json.loads((self.scratch / "drift.json").read_text())
 
     def test_a_node_that_falls_is_flagged_tested_again_confirmed_and_would_be_drained(self):
