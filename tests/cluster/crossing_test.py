@@ -162,6 +162,14 @@ class Crossing(unittest.TestCase):
         }
         self.check_watched(("tcp", "udp", "deaf"), "drop", one_way)
 
+    def test_a_gateway_whose_entry_in_the_kernel_is_old_is_not_dead(self):
+        self.fabric.filter("drop", leaks=("udp",), replies="drop")
+        entries = "/proc/sys/net/ipv6/neigh/*"
+        age = f"for one in {entries}; do echo 100 > $one/base_reachable_time_ms; echo 0 > $one/delay_first_probe_time; done"
+        self.fabric.at("red1", "sh", "-c", f"{age}; ip -6 neigh flush all")
+        crossing = self.watched("udp", 9000, True)[0]
+        self.assertEqual((crossing["outcome"], crossing["evidence"]), ("no_answer", "nothing came back"))
+
     def test_a_watching_target_accuses_no_closed_path(self):
         closed = {
             ("tcp", 8080, False): ("no_answer", "control answered", False),

@@ -132,7 +132,8 @@ std::string why_cut_off(const std::string& interface) {
 std::string why_cut_off(const NextHop& hop) {
   if (std::string why = why_cut_off(hop.interface); !why.empty()) return why;
   if (!hop.is_gateway || (flags_of(hop.interface) & IFF_NOARP) != 0) return "";
-  constexpr int kAlive = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
+  // STALE too: an entry that a packet has used becomes that only after an answer.
+  constexpr int kAlive = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP | NUD_STALE;
   const auto until = std::chrono::steady_clock::now() + kUntilKnown;
   while (std::chrono::steady_clock::now() < until && !stop_requested()) {
     const int state = neighbour_state(hop);
