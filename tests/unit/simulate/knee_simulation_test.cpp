@@ -37,8 +37,9 @@ plan::Plan drawn(const std::string& requirement, const plan::Faults& faults, std
   document["conditions"].push_back(
       {{"name", kCounter}, {"meaning", "segments sent again"}, {"recorded", "if_reported"}});
   programs[1].description = *read_description(document.dump(), "fabric");
-  auto plan = plan::make_plan(fixture::profile({requirement}), simulated_site({.nodes = nodes}), programs,
-                              {.challenge = fmt::format("{:064x}", seed)});
+  auto plan =
+      plan::make_plan(fixture::profile({requirement}), simulated_site({.nodes = static_cast<std::size_t>(nodes)}),
+                      programs, {.challenge = fmt::format("{:064x}", seed)});
   if (!plan) throw std::runtime_error(plan.error().text());
   plan->simulation = plan::Simulation{.seed = seed, .faults = faults};
   return *plan;

@@ -318,7 +318,8 @@ plan::Plan h200s(const std::string& id, int nodes, const plan::Faults& faults = 
   });
   const auto programs = plan::simulated_programs();
   if (!programs) throw std::runtime_error(programs.error().text());
-  plan::Plan plan = *plan::make_plan(profile, simulated_site({.nodes = nodes}), *programs, {});
+  plan::Plan plan =
+      *plan::make_plan(profile, simulated_site({.nodes = static_cast<std::size_t>(nodes)}), *programs, {});
   plan.simulation = plan::Simulation{.seed = 3, .faults = faults};
   return plan;
 }
