@@ -1,3 +1,4 @@
+// missing_parts: compares the parts that a probe reads now with those of its last visit; see missing_parts.h.
 #include "orchestrator/history/missing_parts.h"
 
 #include <algorithm>

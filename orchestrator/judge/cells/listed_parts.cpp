@@ -1,3 +1,4 @@
+// listed_parts: collects names of parts, and compares them with the results of each requirement; see listed_parts.h.
 #include "orchestrator/judge/cells/listed_parts.h"
 
 #include <algorithm>
