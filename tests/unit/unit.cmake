@@ -91,6 +91,10 @@ unit_program(processes FILES amd/* gloo/* nccl/* nvml/* power/* health/* verbs/*
   STARTS ${every_probe} fake_rank fake_nvml fake_amd_smi_26 fake_amd_smi_25 fake_amdhip64 fake_hiprtc fake_hipblaslt fake_rccl
   fake_cuda fake_verbs_without_dmabuf fake_cuda_without_dmabuf old_verbs old_cuda)
 target_sources(unit_processes PRIVATE ${PROJECT_SOURCE_DIR}/probes/gloo/rank_check.cpp)
+if(ASSAY_WITH_CUDA)
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/unit/amd/amd_absent_test.cpp TARGET_DIRECTORY unit_processes
+    PROPERTIES COMPILE_DEFINITIONS HIP_OVER_CUDA)
+endif()
 unit_program(profiles FILES profiles/* LIBRARIES assay_simulate STARTS ${every_probe})
 
 # unit_suites(NAME [AREA area] [FILTER filter] [FOLDER folder] [COST cost]): a test for each suite of unit_NAME, named area.suite, by
