@@ -26,6 +26,8 @@ constexpr Column kDmiColumns[] = {{.head = "Device"},
                                   {.head = "Duration(ms)"},
                                   {"Power(W)", "power", "W", "now"},
                                   {"TFLOPS@FP16", "throughput", "FLOP/s", "mean", 1e12},
+                                  {"TFLOPS@BF16", "throughput", "FLOP/s", "mean", 1e12},
+                                  {"TFLOPS@FP32", "throughput", "FLOP/s", "mean", 1e12},
                                   {"TOPS@INT8", "throughput", "FLOP/s", "mean", 1e12}};
 constexpr Column kCopyColumns[] = {{.head = "ID"},
                                    {.head = "Size(Bytes)"},
@@ -153,11 +155,12 @@ class DmiReader {
     if (table_) throw ImportRefusal{line.from(), "a second table begins", "import one run per file"};
     table_.emplace(kDmiColumns, line, cells_of(line.text), figures_);
     rates_ = true;
-    for (const auto& [head, type] : {std::pair{"TFLOPS@FP16", "fp16"}, std::pair{"TOPS@INT8", "int8"}})
+    for (const auto& [head, type] : {std::pair{"TFLOPS@FP16", "fp16"}, std::pair{"TFLOPS@BF16", "bf16"},
+                                     std::pair{"TFLOPS@FP32", "fp32"}, std::pair{"TOPS@INT8", "int8"}})
       if (table_->has(head)) at_["type"] = std::string(type);
     if (!at_.contains("type"))
       throw ImportRefusal{line.from(), "the heading is not that of ascend-dmi -f with a type that is known",
-                          "Device  Execute Times  Duration(ms)  TFLOPS@FP16 or TOPS@INT8  Power(W)"};
+                          "Device  Execute Times  Duration(ms)  TFLOPS@FP16, BF16, FP32 or TOPS@INT8  Power(W)"};
   }
 
   void copies(const TextLine& line) {

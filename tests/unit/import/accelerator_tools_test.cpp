@@ -224,6 +224,8 @@ TEST(ImportAscendDmi, the_sum_of_all_devices_is_of_none_and_whole_numbers_have_t
   const std::string good = recorded("ascend_dmi.txt");
   const auto all = imported("ascend-dmi", changed(changed(good, "    1    ", "    all  "), "TFLOPS@FP16", "TOPS@INT8"));
   EXPECT_EQ(value(*all, "throughput", "mean", {{"type", text("int8")}, {"devices", text("all")}}), 504.336e12);
+  const auto card = imported("ascend-dmi", changed(changed(good, "    1    ", "    0/1  "), "@FP16", "@BF16"));
+  EXPECT_EQ(value(*card, "throughput", "mean", {{"type", text("bf16")}, {"devices", text("0/1")}}), 504.336e12);
 }
 
 TEST(ImportAscendDmi, a_rate_counts_one_copy_or_all_or_both_directions_or_is_left_out) {
