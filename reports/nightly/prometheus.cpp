@@ -97,7 +97,7 @@ json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
   return one;
 }
 
-/// What the nights have not measured, or not for too long; empty without any.
+/// Units that were not measured for too long, or a fleet; empty without any.
 std::string not_measured(const drift::Coverage& coverage) {
   if (coverage.silent_nights > 0) return fmt::format("no sweep for {} nights", coverage.silent_nights);
   if (coverage.overdue.empty()) return "";
