@@ -43,8 +43,9 @@ constexpr Readers kReaders[] = {
     {"rvs", nullptr, read_rvs, "run `rvs -c FILE -j OUT` and import OUT"},
     {"amd-smi", nullptr, read_amd_smi, "run it with --json"},
     {"hccl-test", read_hccl_test, nullptr, "import the text that it prints"},
-    {"ascend-dmi", read_ascend_dmi, nullptr, "import the text that `ascend-dmi -f` prints"},
+    {"ascend-dmi", read_ascend_dmi, read_ascend_dmi_json, ""},
     {"nixlbench", read_nixlbench, nullptr, "import the text that it prints"},
+    {"doca-bench", read_doca_bench, nullptr, "import the file of --csv-output-file"},
     {"tpu", nullptr, read_tpu, "write it with tpu_figures.py"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
