@@ -49,11 +49,13 @@ foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100 ${fixture}
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
-# Tenants in namespaces, in every run; with more rounds in -C cluster. The judged run is of assay itself.
+# Tenants in namespaces: an opened path, a closed one and a missing control in every run; all cases, in more rounds, in -C cluster. The
+# judged run is of assay itself.
 foreach(rounds 2 20)
-  set(only_in "")
-  if(rounds EQUAL 20)
-    set(only_in CONFIGURATIONS cluster)
+  set(only_in CONFIGURATIONS cluster)
+  if(rounds EQUAL 2)
+    set(only_in Crossing.test_each_leak_is_found_and_named Crossing.test_no_closed_path_is_accused_and_a_drop_is_no_refusal
+      Crossing.test_a_control_that_is_not_answered_says_so)
   endif()
   add_test(NAME cluster.crossing_${rounds} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_test.py ${only_in})
   set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
