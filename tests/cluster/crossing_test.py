@@ -30,6 +30,11 @@ PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 FAKE_CUDA = os.environ["FAKE_CUDA"]
 TOKEN = "ab" * 32
+HANDLES = {
+    "/near": "NFS gave its attributes by a handle mixed with that of /near",
+    "/apart": "/apart is of another file system",
+    "": "its handle: NFS4ERR_",
+}  # evidence, by red's own export
 LASTING = ("--tries=10", "--timeout=4s")  # and the pauses between them: longer than it may take to stop
 
 
@@ -259,6 +264,39 @@ class Crossing(unittest.TestCase):
                     self.assertEqual(crossing["outcome"], "answered" if leak else "refused", crossing)
                     self.assertEqual(crossing["answered"]["samples"], [1 if leak else 0])
                     self.assertEqual(pages, [1 if leak else 0])
+
+    def by_handle(self, own, folder="notes"):
+        """/closed by its name and its file handle, of red with an export of its own or none ("")."""
+        words = ["--class=nfs", "--path=nfs-path", "--address=10.6.0.2", "--port=2049", "--resource=/closed"]
+        words += [f"--own_export={own}", "--tries=1", "--timeout=700ms"]
+        token = os.urandom(32).hex()
+        folders = [f"--folder={self.scratch / name}" for name in (folder, "notes")]
+        ranks = [
+            self.start(name, rank, [*words, folders[rank]], 2, token) for rank, name in enumerate(("red1", "blue1"))
+        ]
+        return self.records_of("nfs", ranks)
+
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_a_handle_leads_into_the_export_only_beside_one_in_the_same_file_system(self):
+        self.fabric.filter("drop")
+        cases = [("/near", "answered"), ("/apart", "refused"), ("", "refused")] * ROUNDS
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            for (own, outcome), (crossing, control) in zip(
+                cases, pool.map(lambda case: self.by_handle(case[0]), cases)
+            ):
+                with self.subTest(own=own):
+                    self.assertEqual(control["tried"], "control answered", control)
+                    self.assertEqual(crossing["outcome"], outcome, crossing)
+                    self.assertEqual(crossing["answered"]["samples"], [1 if own == "/near" else 0])
+                    self.assertTrue(crossing["evidence"].startswith(BY_ITSELF["nfs"]), crossing)
+                    self.assertIn(HANDLES[own], crossing["evidence"])
+        self.assertEqual(list((self.scratch / "notes").iterdir()), [], "notes are left")
+
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_without_the_handle_of_the_control_no_handle_was_tried(self):
+        crossing, control = self.by_handle("/near", folder="elsewhere")
+        self.assertEqual((crossing["outcome"], control["tried"]), ("unclear", "control answered"), crossing)
+        self.assertIn("no handle of it came into", crossing["evidence"])
 
     def test_a_control_that_is_not_answered_says_so(self):
         self.fabric.filter("drop")

@@ -38,7 +38,7 @@ for absent in MISSING:
     del PORTS[absent]
 HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
 ONLY_IPV4 = ("nfs", "bmc_ipmi")  # whose servers here have no other address
-BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
+BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403 AccessDenied"}  # which all tenants reach; the service refuses
 # Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
 SERVICES = r"""
 import http.server, socket, socketserver, ssl, sys, threading
@@ -79,6 +79,10 @@ NFS_CORE_PARAM {{ NFS_Protocols = 4; Bind_addr = 10.6.0.2; NFS_Port = 2049; Enab
 NFSv4 {{ Graceless = true; RecoveryRoot = {base}/nfs; Minor_Versions = 0, 1, 2; }}
 EXPORT {{ Export_ID = 1; Path = "{base}/closed"; Pseudo = "/closed"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
   CLIENT {{ Clients = 10.1.0.2, 10.2.0.2; Access_Type = RW; }} }}
+EXPORT {{ Export_ID = 3; Path = "{base}/near"; Pseudo = "/near"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = 10.3.0.2; Access_Type = RW; }} }}
+EXPORT {{ Export_ID = 4; Path = "{base}/apart"; Pseudo = "/apart"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = 10.3.0.2; Access_Type = RW; }} }}
 EXPORT {{ Export_ID = 2; Path = "{base}/leak"; Pseudo = "/leak"; Access_Type = RW; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }} }}
 """
 IPMI = """name "bmc"
@@ -195,7 +199,7 @@ class Fabric:
         if "bmc_ipmi" in PORTS:
             files = ("-c", self.scratch / "lan.conf", "-f", self.scratch / "emu", "-s", self.scratch)
             self.start("bmc", "ipmi_sim", *files, "-n")
-        for folder in ("objects", "closed", "leak", "nfs", "run"):
+        for folder in ("objects", "closed", "leak", "near", "apart", "notes", "elsewhere", "nfs", "run"):
             (self.scratch / folder).mkdir()
         (self.scratch / "objects" / "secret").write_text("of blue")
         (self.scratch / "closed" / "secret").write_text("of blue")
@@ -205,8 +209,11 @@ class Fabric:
         (self.scratch / "ganesha.conf").write_text(GANESHA.format(base=self.scratch))
         if "nfs" in PORTS:
             server = f"ganesha.nfsd -F -f {self.scratch}/ganesha.conf -L {self.scratch}/ganesha.log"
+            run("truncate", "-s", "16M", self.scratch / "disk")
+            run("mkfs.ext4", "-q", self.scratch / "disk")
             own = f"mkdir -p /var/lib/nfs && mount --bind {self.scratch}/nfs /var/lib/nfs"
-            command = f"{own} && exec {server} -p {self.scratch}/run/pid -N EVENT"
+            disk = f"mount -o loop {self.scratch}/disk {self.scratch}/apart"  # which ends with the namespace
+            command = f"{own} && {disk} && exec {server} -p {self.scratch}/run/pid -N EVENT"
             self.start("store", "unshare", "--mount", "sh", "-c", command)
         for tenant in ("blue", "red"):
             secret = self.scratch / f"{tenant}.json"
@@ -219,6 +226,7 @@ class Fabric:
         return (
             f"import sys, pathlib, socket, http.server\nsys.path.insert(0, {str(FAKES)!r})\nimport object_server as o\n"
             "o.Service.folder = pathlib.Path(sys.argv[1])\no.Service.access, o.Service.secret = sys.argv[2:4]\n"
+            "o.Service.others = {'red': 'red-secret'}\n"
             "server = http.server.ThreadingHTTPServer\nserver.address_family = socket.AF_INET6 if ':' in sys.argv[4] else socket.AF_INET\n"
             "server((sys.argv[4], 9001), o.Service).serve_forever()\n"
         )
