@@ -265,16 +265,18 @@ class Crossing(unittest.TestCase):
                     self.assertEqual(crossing["answered"]["samples"], [1 if leak else 0])
                     self.assertEqual(pages, [1 if leak else 0])
 
-    def by_handle(self, own, folder="notes"):
-        """/closed by its name and its file handle, of red with an export of its own or none ("")."""
-        words = ["--class=nfs", "--path=nfs-path", "--address=10.6.0.2", "--port=2049", "--resource=/closed"]
-        words += [f"--own_export={own}", "--tries=1", "--timeout=700ms"]
+    def begin_by_handle(self, own, folder, *more):
+        """Both ranks at /closed, by its name and its file handle, which red looks for in `folder`; `own` is an export of red or none ("")."""
+        words = ["--class=nfs", "--path=nfs-path", "--address=10.6.0.2", "--port=2049", "--resource=/closed", *more]
+        words += [f"--own-export={own}"] if own else []
         token = os.urandom(32).hex()
-        folders = [f"--folder={self.scratch / name}" for name in (folder, "notes")]
-        ranks = [
-            self.start(name, rank, [*words, folders[rank]], 2, token) for rank, name in enumerate(("red1", "blue1"))
+        return [
+            self.start(name, rank, [*words, f"--folder={self.scratch / of_rank}"], 2, token)
+            for rank, (name, of_rank) in enumerate((("red1", folder), ("blue1", "notes")))
         ]
-        return self.records_of("nfs", ranks)
+
+    def by_handle(self, own, folder="notes"):
+        return self.records_of("nfs", self.begin_by_handle(own, folder, "--tries=1", "--timeout=700ms"))
 
     @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
     def test_a_handle_leads_into_the_export_only_beside_one_in_the_same_file_system(self):
@@ -356,12 +358,21 @@ class Crossing(unittest.TestCase):
             with self.subTest(kind=kind):
                 self.check_stops(self.start("blue1", 0, words))
 
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_it_stops_while_a_handle_is_offered_or_waited_for(self):
+        self.fabric.filter("drop")
+        for process in self.begin_by_handle("/near", "elsewhere", *LASTING):
+            self.check_stops(process)
+        self.assertEqual(list((self.scratch / "notes").iterdir()), [], "notes are left")
+
     def test_nothing_is_sent_but_to_the_declared_addresses(self):
         self.fabric.filter("drop")
         sniffer = Sniffer(self.fabric, "red1", "eth0", "eth1")
         tried = self.all_tried()
         for ipv6 in (False, True):
             self.watched("udp", 9000, ipv6)
+        if "nfs" in PORTS:
+            self.by_handle("/near")
         seen = sniffer.stop()
         declared = {
             ("udp" if kind in ("udp", "bmc_ipmi") else "tcp", address_of(HOSTS.get(kind, "bmc"), ipv6), PORTS[kind])

@@ -74,7 +74,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "crossing_refused",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures = "Whether a path into one tenant, declared by the site, is closed to a node of another tenant.",
     .method =

@@ -87,7 +87,7 @@ void put_attributes(std::string& operations) {
   for (const std::uint32_t number : {kGetAttributes, 1U, kFileSystemAndNumber}) put(operations, number);
 }
 
-/// Reads what the operations of a reply gave; false if it is cut off.
+/// Reads the results in a reply; false if it is cut off.
 bool take_results(std::string_view& bytes, NfsReply& reply) {
   const auto tag = take_text(bytes);
   const auto count = take(bytes);
@@ -140,7 +140,7 @@ class Session {
   Tried opened_;
 };
 
-/// What the control hands over.
+/// The content of the control's note.
 struct Offered {
   std::string handle, attributes;
 };
@@ -154,7 +154,7 @@ std::optional<Offered> offered_in(const NoteFolder& notes, Clock::time_point unt
   return Offered{*handle, *attributes};
 }
 
-/// An attempt by `handle`, whose success is to be told from another file: answered only by the offered one's.
+/// An attempt by `handle`: answered only by the attributes of the offered one, not by those of another file.
 Tried tried_by(const Session& session, std::string_view handle, const Offered& offered, std::string_view own,
                std::string_view what) {
   const NfsReply reply = session.attributes(handle);
@@ -234,7 +234,7 @@ NfsReply nfs_answer(std::string_view reply, bool by_handle) {
   if (*status != 0) return ended(Outcome::unclear, fmt::format("NFS status {}", *status));
   NfsReply found = ended(Outcome::answered, by_handle ? "NFS gave attributes" : "NFS gave a file handle");
   if (!take_results(reply, found) || found.attributes.empty() || found.handle.empty() != by_handle)
-    return ended(Outcome::unclear, "the reply of NFS has not what was asked for");
+    return ended(Outcome::unclear, "the reply of NFS is not complete");
   return found;
 }
 

@@ -1,16 +1,16 @@
 // nfs: an export asked for by its name and by its file handle (NFS 4.0, RFC 7530). Only attributes are read.
 //
-// A server decides by the name whom it gives a file handle, and should decide again by the handle. A handle is no
-// secret: it can be guessed, or kept from an earlier lease. So the control hands its own one over, as a guess that was
-// right. Where the other tenant has an export of its own in the same file system, a second kind of guess is made:
-// a handle begins with what names the export, and ends with what names the file; a server that does not check that a
-// file lies below the export gives the file of another (the Linux server with no_subtree_check, nfs-ganesha):
+// A look-up by name gives a file handle, and each use of that should be decided again. A handle is no secret:
+// it can be guessed, or kept from an earlier lease. So the control hands its own one over, as a guess that was right.
+// Where the other tenant has an export of its own in the same file system, a second kind of guess is made. The first
+// bytes of a handle are those of the export, the last ones those of the file; without a check that a file is below the
+// export (the Linux server with no_subtree_check, nfs-ganesha) the first bytes of one export open files of another:
 //
 //   own handle      43 01 | 0002 | .. 00c1 7f3a ..
 //   the path's      43 01 | 0001 | .. 0b24 11d0 ..
 //   mixed           43 01 | 0002 | .. 0b24 11d0 ..
 //
-// No number is invented: each byte is of one of two handles of declared exports, whose file system is the same.
+// No number is invented: each byte is of one of two handles of declared exports in the same file system.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@
 
 namespace assay::crossing {
 
-/// What a server says of a path or a handle.
+/// The reply of a server to a path or a handle.
 struct NfsReply {
   Tried tried;
   std::string handle;      ///< empty if it was not asked for or not given

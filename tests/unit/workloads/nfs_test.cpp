@@ -5,12 +5,10 @@
 #include <functional>
 #include <future>
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "tests/unit/fake_tree.h"
+#include "tests/unit/workloads/listener.h"
 
 namespace assay::crossing {
 namespace {
@@ -51,28 +49,20 @@ std::string attributes_of(const std::string& given) {
 /// A server of NFS: one connection after the other, and replies by the call without its record mark.
 class Server {
  public:
-  explicit Server(std::function<std::string(const std::string&)> replies) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof own;
-    EXPECT_EQ(::bind(socket_.number(), reinterpret_cast<sockaddr*>(&own), length), 0);
-    EXPECT_EQ(::listen(socket_.number(), 4), 0);
-    EXPECT_EQ(::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&own), &length), 0);
-    target = {.address = "127.0.0.1", .port = ntohs(own.sin_port), .timeout = {1}};
+  explicit Server(std::function<std::string(const std::string&)> replies) {
     serving_ = std::async(std::launch::async, [this, replies] { serve(replies); });
   }
   ~Server() {
-    ::shutdown(socket_.number(), SHUT_RDWR);  // ends accept
+    ::shutdown(listener_.socket.number(), SHUT_RDWR);  // ends accept
     serving_.wait();
   }
-  Target target;
+  [[nodiscard]] const Target& target() const { return listener_.target; }
   std::vector<std::string> asked;  ///< to be read when no attempt is on
 
  private:
   void serve(const std::function<std::string(const std::string&)>& replies) {
-    for (Descriptor one(::accept(socket_.number(), nullptr, nullptr)); one;
-         one = Descriptor(::accept(socket_.number(), nullptr, nullptr))) {
+    for (Descriptor one(::accept(listener_.socket.number(), nullptr, nullptr)); one;
+         one = Descriptor(::accept(listener_.socket.number(), nullptr, nullptr))) {
       char bytes[4096];
       for (ssize_t size = 0; (size = ::recv(one.number(), bytes, sizeof bytes, 0)) > 4;) {
         asked.emplace_back(bytes + 4, static_cast<std::size_t>(size) - 4);
@@ -84,7 +74,7 @@ class Server {
       }
     }
   }
-  Descriptor socket_;
+  Listener listener_{SOCK_STREAM};
   std::future<void> serving_;
 };
 
@@ -134,8 +124,8 @@ TEST(nfs, a_reply_is_a_handle_or_a_refusal_and_any_other_is_unclear) {
   const std::string whole = look_up_of("handle", attributes(7, 2));
   const Case cases[] = {
       {whole, Outcome::answered, "NFS gave a file handle"},
-      {attributes_of(attributes(7, 2)), Outcome::unclear, "the reply of NFS has not what was asked for"},
-      {ended(0), Outcome::unclear, "the reply of NFS has not what was asked for"},
+      {attributes_of(attributes(7, 2)), Outcome::unclear, "the reply of NFS is not complete"},
+      {ended(0), Outcome::unclear, "the reply of NFS is not complete"},
       {ended(1), Outcome::refused, "NFS4ERR_PERM"},
       {ended(2), Outcome::refused, "NFS4ERR_NOENT"},
       {ended(13), Outcome::refused, "NFS4ERR_ACCESS"},
@@ -229,8 +219,8 @@ TEST(nfs, a_handle_that_the_control_offers_is_tried_and_each_leak_has_its_name) 
   for (const auto& one : cases) {
     Server of_blue(reply_to_blue), of_red([&](const std::string&call) { return reply_to_red(one.as, call); });
     auto control =
-        std::async(std::launch::async, [&] { return offer_handle(of_blue.target, "/blue", notes, after({0.5})); });
-    const Tried tried = try_handle(of_red.target, "/blue", one.own, notes, after({5}));
+        std::async(std::launch::async, [&] { return offer_handle(of_blue.target(), "/blue", notes, after({0.5})); });
+    const Tried tried = try_handle(of_red.target(), "/blue", one.own, notes, after({5}));
     EXPECT_EQ(tried.outcome, one.outcome) << tried.evidence;
     EXPECT_EQ(tried.evidence, one.evidence);
     EXPECT_EQ(control.get().evidence, "NFS gave its attributes by its handle");
@@ -242,7 +232,7 @@ TEST(nfs, a_handle_that_the_control_offers_is_tried_and_each_leak_has_its_name) 
 TEST(nfs, without_the_handle_of_the_control_nothing_was_tried_by_it) {
   const FakeTree shared;
   Server of_red([](const std::string& call) { return reply_to_red({.gives_blue_by_handle = true}, call); });
-  const Tried tried = try_handle(of_red.target, "/blue", "", {shared.path(), kToken}, after({0.2}));
+  const Tried tried = try_handle(of_red.target(), "/blue", "", {shared.path(), kToken}, after({0.2}));
   EXPECT_EQ(tried.outcome, Outcome::unclear);
   EXPECT_EQ(tried.evidence, "NFS4ERR_NOENT; no handle of it came into " + shared.path());
 }
@@ -250,28 +240,20 @@ TEST(nfs, without_the_handle_of_the_control_nothing_was_tried_by_it) {
 TEST(nfs, a_control_that_is_refused_offers_nothing) {
   const FakeTree shared;
   Server closed([](const std::string&) { return ended(kNoEntry); });
-  EXPECT_EQ(offer_handle(closed.target, "/blue", {shared.path(), kToken}, after({5})).evidence, "NFS4ERR_NOENT");
+  EXPECT_EQ(offer_handle(closed.target(), "/blue", {shared.path(), kToken}, after({5})).evidence, "NFS4ERR_NOENT");
   Server stale([](const std::string& call) {
     return call.find("blue") != std::string::npos ? reply_to_blue(call) : ended(kStale);
   });
-  EXPECT_EQ(offer_handle(stale.target, "/blue", {shared.path(), kToken}, after({5})).evidence,
+  EXPECT_EQ(offer_handle(stale.target(), "/blue", {shared.path(), kToken}, after({5})).evidence,
             "its handle: NFS4ERR_STALE");
 }
 
 TEST(nfs, a_server_that_says_nothing_is_silent) {
   Server silent([](const std::string&) { return std::string(8, '\0'); });
-  EXPECT_EQ(try_nfs(silent.target, "/home").outcome, Outcome::unclear);
-  Descriptor mute(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in own{};
-  own.sin_family = AF_INET;
-  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof own;
-  ASSERT_EQ(::bind(mute.number(), reinterpret_cast<sockaddr*>(&own), length), 0);
-  ASSERT_EQ(::listen(mute.number(), 4), 0);
-  ASSERT_EQ(::getsockname(mute.number(), reinterpret_cast<sockaddr*>(&own), &length), 0);
-  const Target target{.address = "127.0.0.1", .port = ntohs(own.sin_port), .timeout = {0.2}};
-  EXPECT_EQ(try_nfs(target, "/home").evidence, "connected; the server said nothing");
-  EXPECT_EQ(try_nfs(target, "/home").outcome, Outcome::no_answer);
+  EXPECT_EQ(try_nfs(silent.target(), "/home").outcome, Outcome::unclear);
+  const Listener mute(SOCK_STREAM);
+  EXPECT_EQ(try_nfs(mute.target, "/home").evidence, "connected; the server said nothing");
+  EXPECT_EQ(try_nfs(mute.target, "/home").outcome, Outcome::no_answer);
 }
 
 }  // namespace assay::crossing

@@ -16,6 +16,7 @@
 #include "probes/core/probe.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
+#include "tests/unit/workloads/listener.h"
 #include "workloads/crossing/nvlink.h"
 #include "workloads/crossing/rdma.h"
 #include "workloads/crossing/services.h"
@@ -97,22 +98,6 @@ TEST(tried, a_status_of_http_grants_or_refuses_or_is_unclear) {
   for (const char* of_the_key : {"InvalidAccessKeyId", "SignatureDoesNotMatch", "RequestTimeTooSkewed"})
     EXPECT_EQ(of_status(403, of_the_key).outcome, Outcome::unclear) << of_the_key;
 }
-
-/// A listening socket on this machine, or one whose port is closed.
-struct Listener {
-  explicit Listener(int type) : socket(::socket(AF_INET, type, 0)) {
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof own;
-    EXPECT_EQ(::bind(socket.number(), reinterpret_cast<sockaddr*>(&own), length), 0);
-    if (type == SOCK_STREAM) (void)::listen(socket.number(), 4);  // a failure shows in the attempt
-    EXPECT_EQ(::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&own), &length), 0);
-    target = {.address = "127.0.0.1", .port = ntohs(own.sin_port), .timeout = {0.3}};
-  }
-  Descriptor socket;
-  Target target;
-};
 
 TEST(tried, an_accepted_connection_is_an_answer_and_a_closed_port_a_refusal) {
   Listener open(SOCK_STREAM);
