@@ -83,7 +83,16 @@ class Keys(MadeUpPorts):
         if self.manager:
             self.manager.send_signal(signal.SIGHUP)  # reads the file again
         else:
-            words = ("opensm", "--Pconfig", self.scratch / "partitions", "-f", self.log)
+            (self.scratch / "settings").write_text("force_log_flush TRUE\n")  # each line at once
+            words = (
+                "opensm",
+                "-F",
+                self.scratch / "settings",
+                "--Pconfig",
+                self.scratch / "partitions",
+                "-f",
+                self.log,
+            )
             self.manager = subprocess.Popen(
                 self.inside("sm", *words),
                 cwd=self.scratch,
