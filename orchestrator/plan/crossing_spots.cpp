@@ -95,8 +95,10 @@ void add_path(const site::Site& site, const std::string& name, const std::string
   parameters["port"] = std::int64_t{path->port};
   parameters["resource"] = path->resource;
   parameters["watched"] = std::string(path->target.empty() ? "off" : "on");
-  parameters["folder"] = path->folder;
-  parameters["own_export"] = path->folder.empty() ? "" : own_export(site, *path, tenant_of(site, node));
+  if (parameters.contains("folder")) {  // from revision 3 of the probe on
+    parameters["folder"] = path->folder;
+    parameters["own_export"] = path->folder.empty() ? "" : own_export(site, *path, tenant_of(site, node));
+  }
   parameters["interface"] = path->interface;
   parameters["region"] = path->region;
   parameters["tls"] = std::string(path->tls ? "on" : "off");

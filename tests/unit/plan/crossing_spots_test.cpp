@@ -214,7 +214,9 @@ TEST(crossing_spots, an_export_with_a_folder_is_tried_by_its_handle_beside_an_ex
   const auto again = site::read_site(site::to_json(site).dump(), "again");
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->crossings->paths.front().folder, "/s");
-  Values given;
+  Values of_an_old_probe, given{{"folder", std::string()}};
+  add_path(site, "blue-home", "r1", of_an_old_probe);
+  EXPECT_FALSE(of_an_old_probe.contains("folder"));
   add_path(site, "blue-home", "r1", given);
   EXPECT_EQ(given.at("folder"), Value{std::string("/s")});
   EXPECT_EQ(given.at("own_export"), Value{std::string("/red")});

@@ -1,4 +1,4 @@
-// listener: a socket of this machine that attempts of crossing go to.
+// listener: a socket of this machine that attempts of crossing go to, and the token of their step.
 #pragma once
 
 #include <arpa/inet.h>
@@ -9,6 +9,8 @@
 #include "workloads/crossing/tried.h"
 
 namespace assay::crossing {
+
+inline constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 
 /// A listening socket, or one whose port is closed.
 struct Listener {

@@ -13,7 +13,6 @@
 namespace assay::crossing {
 namespace {
 
-constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::uint32_t kXid = 0x61737361, kMask = 0x00100100, kNoEntry = 2, kStale = 70, kBadHandle = 10001;
 
 /// The bytes of 32-bit numbers in network order.

@@ -122,8 +122,6 @@ TEST(tried, an_address_that_is_a_name_is_an_error_and_not_resolved) {
   EXPECT_THROW((void)try_tcp({.address = "localhost", .port = 1, .timeout = {1}}), std::runtime_error);
 }
 
-constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
-
 /// Arrivals at `at` while `attempt` goes on again and again.
 template <class Attempt>
 Arrivals seen_at(const Target& at, const std::string* payload, Attempt attempt) {
