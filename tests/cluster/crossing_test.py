@@ -33,7 +33,7 @@ TOKEN = "ab" * 32
 # Red's own export, the folder in which it looks for the handle, outcome and evidence.
 HANDLES = [
     ("/near", "notes", "answered", "NFS gave its attributes by a handle mixed with that of /near"),
-    ("/apart", "notes", "refused", "/apart is of another file system"),
+    ("/apart", "notes", "refused", "/apart has another fsid"),
     ("", "notes", "refused", "its handle: NFS4ERR_"),
     ("/near", "elsewhere", "unclear", "no handle of it came into"),
 ]

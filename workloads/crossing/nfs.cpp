@@ -173,10 +173,9 @@ Tried tried_mixed(const Session& session, const std::string& own_path, const Off
     return {own.tried.outcome == Outcome::no_answer ? Outcome::no_answer : Outcome::unclear,
             fmt::format("its own export {}: {}", own_path, own.tried.evidence)};
   if (file_system_of(own.attributes) != file_system_of(offered.attributes))
-    return {Outcome::refused, fmt::format("{} is of another file system", own_path)};
-  const auto handles = mixed_handles(own.handle, offered.handle);
-  Tried tried{Outcome::refused, fmt::format("nothing to mix with that of {}", own_path)};
-  for (const auto& handle : handles) {
+    return {Outcome::refused, fmt::format("{} has another fsid", own_path)};
+  Tried tried{Outcome::unclear, fmt::format("none to mix with that of {}: name folders below the exports", own_path)};
+  for (const auto& handle : mixed_handles(own.handle, offered.handle)) {
     tried = tried_by(session, handle, offered, own.attributes, fmt::format("a handle mixed with that of {}", own_path));
     if (tried.outcome != Outcome::refused) break;
   }

@@ -94,13 +94,14 @@ const std::string kBlue(
 struct Manners {
   bool gives_blue_by_handle = false, gives_blue_by_mixed = false, gives_a_third_by_mixed = false, ends_red = false;
   std::uint32_t file_system_of_red = 7;
+  std::string handle_of_red = kRed;
 };
 
 std::string reply_to_red(const Manners& as, const std::string& call) {
   const auto asks_by = [&](const std::string& handle) { return call.find(text(handle)) != std::string::npos; };
   if (call.find("blue") != std::string::npos) return ended(kNoEntry);
   if (call.find("red") != std::string::npos)
-    return as.ends_red ? ended(kNoEntry) : look_up_of(kRed, attributes(as.file_system_of_red, 193));
+    return as.ends_red ? ended(kNoEntry) : look_up_of(as.handle_of_red, attributes(as.file_system_of_red, 193));
   if (asks_by(kBlue)) return as.gives_blue_by_handle ? attributes_of(attributes(7, 2852)) : ended(kStale);
   if (!asks_by(kMixed)) return ended(kBadHandle);
   if (as.gives_a_third_by_mixed) return attributes_of(attributes(7, 1));
@@ -205,7 +206,12 @@ TEST(nfs, a_handle_that_the_control_offers_is_tried_and_each_leak_has_its_name) 
       {{.gives_blue_by_mixed = true, .file_system_of_red = 8},
        "/red",
        Outcome::refused,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; /red is of another file system",
+       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; /red has another fsid",
+       3},
+      {{.handle_of_red = kRed.substr(0, 4) + kBlue.substr(4)},
+       "/red",
+       Outcome::unclear,
+       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; none to mix with that of /red: name folders below the exports",
        3},
       {{.ends_red = true},
        "/red",
