@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
