@@ -177,47 +177,22 @@ TEST(nfs, a_handle_that_the_control_offers_is_tried_and_each_leak_has_its_name) 
     Manners as;
     const char* own;
     Outcome outcome;
-    const char* evidence;
+    std::string evidence;
     std::size_t asked;
   };
+  const std::string by_name = "NFS4ERR_NOENT; ", by_handle = by_name + "its handle: NFS4ERR_STALE",
+                    mixed = "a handle mixed with that of /red", open = "; NFS gave its attributes by " + mixed,
+                    third = "; NFS gave attributes of another file by " + mixed,
+                    one_run = "; none to mix with that of /red: name folders below the exports";
   const Case cases[] = {
-      {{}, "", Outcome::refused, "NFS4ERR_NOENT; its handle: NFS4ERR_STALE", 2},
-      {{},
-       "/red",
-       Outcome::refused,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; a handle mixed with that of /red: NFS4ERR_STALE",
-       4},
-      {{.gives_blue_by_handle = true},
-       "/red",
-       Outcome::answered,
-       "NFS4ERR_NOENT; NFS gave its attributes by its handle",
-       2},
-      {{.gives_blue_by_mixed = true},
-       "/red",
-       Outcome::answered,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; NFS gave its attributes by a handle mixed with that of /red",
-       4},
-      {{.gives_a_third_by_mixed = true},
-       "/red",
-       Outcome::unclear,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; NFS gave attributes of another file by a handle mixed with that of "
-       "/red",
-       4},
-      {{.gives_blue_by_mixed = true, .file_system_of_red = 8},
-       "/red",
-       Outcome::refused,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; /red has another fsid",
-       3},
-      {{.handle_of_red = kRed.substr(0, 4) + kBlue.substr(4)},
-       "/red",
-       Outcome::unclear,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; none to mix with that of /red: name folders below the exports",
-       3},
-      {{.ends_red = true},
-       "/red",
-       Outcome::unclear,
-       "NFS4ERR_NOENT; its handle: NFS4ERR_STALE; its own export /red: NFS4ERR_NOENT",
-       3},
+      {{}, "", Outcome::refused, by_handle, 2},
+      {{}, "/red", Outcome::refused, by_handle + "; " + mixed + ": NFS4ERR_STALE", 4},
+      {{.gives_blue_by_handle = true}, "/red", Outcome::answered, by_name + "NFS gave its attributes by its handle", 2},
+      {{.gives_blue_by_mixed = true}, "/red", Outcome::answered, by_handle + open, 4},
+      {{.gives_a_third_by_mixed = true}, "/red", Outcome::unclear, by_handle + third, 4},
+      {{.file_system_of_red = 8}, "/red", Outcome::refused, by_handle + "; /red has another fsid", 3},
+      {{.handle_of_red = kRed.substr(0, 4) + kBlue.substr(4)}, "/red", Outcome::unclear, by_handle + one_run, 3},
+      {{.ends_red = true}, "/red", Outcome::unclear, by_handle + "; its own export /red: NFS4ERR_NOENT", 3},
   };
   const FakeTree shared;
   const NoteFolder notes{shared.path(), kToken};
