@@ -24,7 +24,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of training steps and of
 # serving in -C storage and -C train.
 set(one_cluster cluster faults)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut nfs_kernel local_disks)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway crossing_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
 foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
@@ -64,10 +64,15 @@ endforeach()
 if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries and a made-up device of the kernel
   add_library(fake_rdma_cm MODULE fakes/fake_rdma_cm.cpp)
   target_link_libraries(fake_rdma_cm PRIVATE assay_flags)
-  foreach(what stop keys)
-    add_test(NAME cluster.crossing_${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_${what}_test.py)
-    set_tests_properties(cluster.crossing_${what} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 120
-      ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+  foreach(what stop keys keys_20)
+    set(only_in "")
+    if(what STREQUAL keys_20)
+      set(only_in CONFIGURATIONS cluster)
+    endif()
+    string(REPLACE "_20" "" file ${what})
+    add_test(NAME cluster.crossing_${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_${file}_test.py ${only_in})
+    set_tests_properties(cluster.crossing_${what} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 300
+      ENVIRONMENT "ASSAY_CROSSING_ROUNDS=$<IF:$<STREQUAL:${what},keys_20>,20,2>;ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
   endforeach()
 endif()
 add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
