@@ -46,6 +46,7 @@ constexpr Readers kReaders[] = {
     {"ascend-dmi", read_ascend_dmi, nullptr, "import the text that `ascend-dmi -f` prints"},
     {"nixlbench", read_nixlbench, nullptr, "import the text that it prints"},
     {"tpu", nullptr, read_tpu, "write it with tpu_figures.py"},
+    {"sadf", nullptr, read_sadf, "print what sar recorded with `sadf -j`"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 

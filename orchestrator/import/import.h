@@ -13,7 +13,7 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 23> kImportTools = {"nccl-tests",
+inline constexpr std::array<std::string_view, 24> kImportTools = {"nccl-tests",
                                                                   "rccl-tests",
                                                                   "perftest",
                                                                   "nvbandwidth",
@@ -35,7 +35,8 @@ inline constexpr std::array<std::string_view, 23> kImportTools = {"nccl-tests",
                                                                   "hccl-test",
                                                                   "ascend-dmi",
                                                                   "nixlbench",
-                                                                  "tpu"};
+                                                                  "tpu",
+                                                                  "sadf"};
 
 /// Input of an import: the tool's name, the bytes, the path for errors, and the command that was run, for outputs that
 /// do not say it themselves; empty if it is unknown.
@@ -78,6 +79,7 @@ void read_amd_smi(std::string_view text, judge::ImportSource& source, Figures& f
 void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ascend_dmi(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_sadf(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 
