@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSadfHint = "record with `sar -o FILE 1` and print with `sadf -j FILE -- -u -q -d -n NFSD,DEV`";
+constexpr const char* kSadfHint =
+    "record with `sar -o FILE 1` and print with `sadf -j FILE -- -u -q -d -n NFSD,DEV`, a long time in parts (-s, -e)";
 
 /// A field of an activity's rows, and the field that names the row.
 struct Activity {
