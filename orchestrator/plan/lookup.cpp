@@ -19,7 +19,11 @@ const Step* Plan::step(std::string_view id) const {
 }
 
 const Requirement* Plan::requirement(std::string_view id) const {
-  const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
+  if (id.empty()) return nullptr;
+  // Every result asks, and ids of a kind differ at their end: most are ruled out by that.
+  const auto found = std::ranges::find_if(profile.requirements, [&](const Requirement& one) {
+    return one.id.size() == id.size() && one.id.back() == id.back() && one.id == id;
+  });
   return found == profile.requirements.end() ? nullptr : &*found;
 }
 
