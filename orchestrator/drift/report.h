@@ -1,4 +1,4 @@
-// report: state of every unit by its history as of one night (assay.drift/2).
+// report: state of every unit by its history as of one night (assay.drift/3).
 #pragma once
 
 #include <cstddef>
@@ -162,6 +162,8 @@ struct Overdue {
 struct Coverage {
   std::size_t units = 0, measured = 0, not_due = 0, busy = 0, preempted = 0, not_measured = 0, unseen = 0;
   int max_age_nights = 0;  ///< of the unit that waits longest
+  int allowed_nights = 0;  ///< that a unit may wait by the policy
+  int silent_nights = 0;   ///< from the last sweep to the day of the judgement; 0 while the policy allows as many
   std::vector<Overdue> overdue;
 };
 
@@ -202,7 +204,8 @@ std::string report_text(const DriftReport& report);
 /// Reads drift.json back; strict.
 std::expected<DriftReport, InputError> read_report(std::string_view text, const std::string& where);
 
-/// 1 with a confirmed flag, otherwise 3 with an overdue unit or without any figure, otherwise 0.
+/// 1 with a confirmed flag, otherwise 3 with an overdue unit, without any figure or unit, or when sweeps have stopped,
+/// otherwise 0.
 int exit_code(const DriftReport& report);
 
 /// The report for people; the first line has nodes, flags and advice.

@@ -1,4 +1,4 @@
-// report_json: assay.drift/2. Each structure names its fields once, for writing and for strict reading.
+// report_json: assay.drift/3. Each structure names its fields once, for writing and for strict reading.
 #include <cmath>
 #include <concepts>
 #include <stdexcept>
@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSchema = "assay.drift/2";
+constexpr const char* kSchema = "assay.drift/3";
 constexpr const char* kHint = "it is written by `assay drift judge`; judge again instead of editing it";
 
 template <class Io>
@@ -67,7 +67,8 @@ template <class Io>
 void fields(Io& io, Coverage& c) {
   io("units", c.units), io("measured", c.measured), io("not_due", c.not_due), io("busy", c.busy);
   io("preempted", c.preempted), io("not_measured", c.not_measured), io("unseen", c.unseen);
-  io("max_age_nights", c.max_age_nights), io("overdue", c.overdue);
+  io("max_age_nights", c.max_age_nights), io("allowed_nights", c.allowed_nights);
+  io("silent_nights", c.silent_nights), io("overdue", c.overdue);
 }
 
 template <class Io>
@@ -222,7 +223,8 @@ int exit_code(const DriftReport& report) {
   for (const auto& flag : report.flags) {
     if (flag.state == UnitState::confirmed) return 1;
   }
-  return report.series > 0 && report.coverage.overdue.empty() ? 0 : 3;
+  const Coverage& seen = report.coverage;
+  return report.series > 0 && seen.units > 0 && seen.overdue.empty() && seen.silent_nights == 0 ? 0 : 3;
 }
 
 }  // namespace assay::drift

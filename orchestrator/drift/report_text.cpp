@@ -34,7 +34,9 @@ double nights_to_flag(const Thresholds& thresholds, double size) {
 /// The advice of the first line.
 std::string what_to_do(const DriftReport& report, std::size_t confirmed) {
   if (report.series == 0) return "nothing was judged: no sweep has a figure";
+  if (report.coverage.units == 0) return "nothing is watched: every unit is retired";
   if (confirmed > 0) return "take the confirmed units out of service";
+  if (report.coverage.silent_nights > 0) return "sweep again";
   if (!report.coverage.overdue.empty()) return "measure the overdue units";
   if (!report.retests_wanted.empty()) return "test again";
   const std::size_t learning = in_state(report, UnitState::learning);
@@ -58,6 +60,9 @@ std::string summary_text(const DriftReport& report) {
       fmt::format("{}{}: {} of {} units measured, {} overdue; flags: {} confirmed, {} to be tested again: {}.\n",
                   report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
                   coverage.overdue.size(), confirmed, waiting, what_to_do(report, confirmed));
+  if (coverage.silent_nights > 0)
+    text += fmt::format("stopped   the last sweep was {} nights before this judgement: nothing is known since\n",
+                        coverage.silent_nights);
   for (const auto& one : report.fleet)
     text += fmt::format("fleet     {}{}{}: {}\n", one.metric, one.cohort.empty() ? "" : " on ", one.cohort, one.words);
   for (const Flag& flag : report.flags)

@@ -134,6 +134,7 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
 
 Coverage UnitRegister::coverage(const Fleet& fleet, Day day, const Policy& policy) const {
   Coverage all;
+  all.allowed_nights = policy.max_age_nights;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     const UnitTrack& track = tracks[i];
     if (track.gone || track.first_known == kNever) continue;

@@ -13,7 +13,7 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 24> kImportTools = {"nccl-tests",
+inline constexpr std::array<std::string_view, 25> kImportTools = {"nccl-tests",
                                                                   "rccl-tests",
                                                                   "perftest",
                                                                   "nvbandwidth",
@@ -35,6 +35,7 @@ inline constexpr std::array<std::string_view, 24> kImportTools = {"nccl-tests",
                                                                   "hccl-test",
                                                                   "ascend-dmi",
                                                                   "nixlbench",
+                                                                  "doca-bench",
                                                                   "tpu",
                                                                   "sadf"};
 
@@ -78,6 +79,8 @@ void read_rvs(std::string_view text, judge::ImportSource& source, Figures& figur
 void read_amd_smi(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_hccl_test(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_ascend_dmi(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_ascend_dmi_json(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_doca_bench(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_sadf(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures);

@@ -210,6 +210,18 @@ std::optional<double> number_from(std::string_view word) {
   return value;
 }
 
+std::optional<double> gigabyte_of(double bytes, double seconds, std::string_view word) {
+  constexpr double kTolerance = 0.03;  // 1e9 and 2^30 differ by 7 %
+  const auto rate = number_from(word);
+  if (!rate || *rate <= 0 || seconds <= 0) return std::nullopt;
+  double last_digit = 1;
+  for (auto at = word.find('.'); at < word.size() && ++at < word.size();) last_digit /= 10;
+  if (last_digit > *rate * kTolerance) return std::nullopt;  // it is rounded by half of that
+  for (const double unit : {1e9, kGibibyte})
+    if (std::abs(bytes / seconds / (*rate * unit) - 1) < kTolerance) return unit;
+  return std::nullopt;
+}
+
 bool is_absent(std::string_view word) {
   constexpr std::array<std::string_view, 8> kWords = {"n/a", "na", "nan", "-nan", "inf", "-inf", "null", "-"};
   return std::ranges::any_of(kWords, [&](std::string_view absent) { return equal_but_for_case(word, absent); });

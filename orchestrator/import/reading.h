@@ -64,6 +64,10 @@ std::optional<double> infiniband_lane(std::string_view speed);
 std::optional<std::int64_t> whole_from(std::string_view word);
 std::optional<double> number_from(std::string_view word);
 
+/// B/s of one "GB/s" of a tool that says neither which nor why, by a rate that is `bytes` over `seconds`: 1e9 or 2^30.
+/// Nothing if the rate `word` is neither, or has too few digits for that.
+std::optional<double> gigabyte_of(double bytes, double seconds, std::string_view word);
+
 /// True for the words by which tools say that there is not a number: N/A, nan, -nan, inf, -inf, in any case.
 bool is_absent(std::string_view word);
 

@@ -229,7 +229,7 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
 
 std::string summary_text(const SimulationSummary& summary) {
   std::string text = "SIMULATION: nothing was measured\n";
-  text += fmt::format("{} nodes, {} requirements, {} steps, {} cells, {} attempts\n", summary.nodes,
+  text += fmt::format("{} nodes, {} requirements, {} steps, {} planned cells, {} attempts\n", summary.nodes,
                       summary.requirements, summary.steps, summary.cells, summary.attempts);
   text += fmt::format("expected duration  {}, and {} to localise\n", duration_words(summary.duration_s),
                       duration_words(summary.localisation_s));

@@ -46,17 +46,20 @@ bool is_open(drift::UnitState state) {
 /// Why nothing can be said of `node`; empty if something can.
 std::string ignorance(const std::string& node, const drift::DriftReport& report, const std::vector<KnownUnit>& units) {
   if (report.simulated) return "the history is simulated";
-  std::size_t known = 0;
+  std::optional<drift::Date> newest;
   for (const auto& one : units) {
     if (one.node != node) continue;
-    ++known;
     if (!one.measured) return one.unit + " was never measured";
+    newest = std::max(newest, one.measured);
     const auto state = report.states.find(one.unit);
     if (state == report.states.end()) continue;
     if (state->second == drift::UnitState::learning) return one.unit + " has too few nights";
     if (state->second == drift::UnitState::stale) return one.unit + ": its flag is stale";
   }
-  if (known == 0) return "never measured";
+  if (!newest) return "never measured";
+  // A unit that is watched would be overdue: those of this node are retired, or in another one.
+  const auto nights = (report.as_of - *newest).count();
+  if (nights > report.coverage.allowed_nights) return fmt::format("not watched: last measured {} nights ago", nights);
   const auto overdue = std::ranges::find(report.coverage.overdue, node, &drift::Overdue::node);
   if (overdue == report.coverage.overdue.end()) return "";
   if (overdue->last_state == drift::kMissing) return overdue->unit + " is missing";

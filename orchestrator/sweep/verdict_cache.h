@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,15 +40,15 @@ struct CachedVerdict {
   friend bool operator==(const CachedVerdict&, const CachedVerdict&) = default;
 };
 
-/// A unit of a node and whether it was ever measured, as the history knows it.
+/// A unit of a node and when it was measured last, if ever, as the history knows it.
 struct KnownUnit {
   std::string unit, node;
-  bool measured = false;
+  std::optional<drift::Date> measured = {};
 };
 
 /// The verdict of `node`: flagged when a flag of it is open; unknown when a unit of it is overdue, stale, still
-/// learning or was never measured, when it has no unit at all, or when the report is of a simulation; healthy
-/// otherwise. Valid for the policy's verdict_max_age_s from the end of the night that the report is of.
+/// learning or was never measured, when it has no unit that is still watched, or when the report is of a simulation;
+/// healthy otherwise. Valid for the policy's verdict_max_age_s from the end of the night that the report is of.
 CachedVerdict verdict_for(const std::string& node, const drift::DriftReport& report, const drift::Policy& policy,
                           const std::vector<KnownUnit>& units);
 

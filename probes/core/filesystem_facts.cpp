@@ -25,6 +25,8 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/host_facts.h"
+#include "probes/core/machine_tree.h"
+#include "probes/core/memory_nodes.h"
 #include "probes/core/text.h"
 
 namespace assay {
@@ -73,6 +75,7 @@ void read_device(const Mount& mount, FilesystemFacts& facts) {
   }
   facts.block_device = true;
   facts.device_class = device_class_of(device.string());
+  facts.emulated = is_emulated(facts.device_class, is_guest(MachineTree("/")));
   facts.device = fmt::format("{} {}", number, device.filename().string());
   auto rotational = read_fact(device / "queue/rotational");
   if (!rotational) rotational = read_fact(device.parent_path() / "queue/rotational");  // a partition asks its disk
@@ -150,6 +153,14 @@ std::string device_class_of(const std::string& place) {
   return words;
 }
 
+bool is_emulated(std::string_view device_class, bool guest) {
+  // pci.ids: Red Hat (virtio), Red Hat (QEMU), VMware, Microsoft, XenSource, InnoTek.
+  constexpr std::array kSigns = {
+      "virtio", "QEMU ", "PCI 1af4:", "PCI 1b36:", "PCI 15ad:", "PCI 1414:", "PCI 5853:", "PCI 80ee:"};
+  return guest && std::ranges::any_of(
+                      kSigns, [&](std::string_view sign) { return device_class.find(sign) != std::string_view::npos; });
+}
+
 FilesystemFacts filesystem_facts(const std::string& directory) {
   struct statx status = {};
   if (statx(AT_FDCWD, directory.c_str(), 0, STATX_TYPE | STATX_MNT_ID, &status) != 0) fail(directory);
@@ -186,7 +197,9 @@ FilesystemFacts filesystem_facts(const std::string& directory) {
 
 void record_filesystem(const FilesystemFacts& facts, Recorder& record) {
   record.condition("filesystem", facts.type);
-  if (!facts.device_class.empty()) record.condition("device_class", facts.device_class);
+  if (facts.device_class.empty()) return;
+  record.condition("device_class", facts.device_class);
+  record.condition("emulated_drive", facts.emulated);
 }
 
 void demand_storage(const FilesystemFacts& facts, const std::string& directory, Bytes needed) {

@@ -34,6 +34,7 @@ struct FilesystemFacts {
   std::string options;             ///< of the mount, as in Mount
   std::string device;              ///< device number and name: "254:0 vda"; the mount's source if it has no device
   std::string device_class;        ///< device_class_of() that device; empty if there is none
+  bool emulated = false;           ///< is_emulated() of that device
   bool block_device = false;       ///< whether the kernel knows a block device under it
   std::optional<bool> rotational;  ///< the block device's own word; nothing if there is none
   std::optional<Bytes> free;       ///< space that this user may take; nothing if the file system reports no size
@@ -47,6 +48,11 @@ struct FilesystemFacts {
 /// is known by its ids.
 std::string device_class_of(const std::string& place);
 
+/// Whether a hypervisor makes up the drive of this class that `guest`, a virtual machine, sees: by virtio, by a PCI
+/// vendor of virtual devices, or QEMU's model. A drive that the hypervisor hands over as it is, or whose adapter
+/// emulates it, is none.
+bool is_emulated(std::string_view device_class, bool guest);
+
 /// The facts of `directory`. Writes and removes one 4 KiB file there to try O_DIRECT. Throws std::system_error when the
 /// directory is not there or not writable. `unfit` names tmpfs and the like (memory), ZFS (its own cache is before the
 /// device in spite of O_DIRECT), and a filesystem that refuses O_DIRECT.
@@ -58,7 +64,13 @@ inline constexpr ConditionSpec kDeviceClass =
                "bus, model and PCI ids of the block device by sysfs: virtio, or the ids of an adapter that emulates "
                "NVMe; recorded where there is a block device with a bus");
 
-/// Records filesystem, and device_class if it is known.
+/// The condition of the same probes by is_emulated().
+inline constexpr ConditionSpec kEmulatedDrive = if_present(
+    "emulated_drive",
+    "whether a hypervisor makes up the block device (virtio, or ids of QEMU, VMware, Hyper-V, Xen or "
+    "VirtualBox, in a virtual machine), so that a cache of its host may serve it; recorded with device_class");
+
+/// Records filesystem, and device_class and emulated_drive if they are known.
 void record_filesystem(const FilesystemFacts& facts, Recorder& record);
 
 /// Throws Skip with the reason when `facts` are unfit or fewer than `needed` bytes (and a tenth more) are free.

@@ -1,7 +1,8 @@
-// suggest: Levenshtein distance over short names.
+// suggest: the names that begin with the word, else the nearest by Levenshtein distance over short names.
 #include "probes/core/suggest.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -32,6 +33,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string suggestion(std::string_view wrong, std::span<const std::string> names) {
   constexpr std::size_t kLongest = 64;  // longer words are not misspelt names, and the distance is quadratic
   if (names.empty()) return "there are none";
+  constexpr std::size_t kTyped = 4;  // fewer letters name nothing
+  constexpr std::size_t kOffered = 3;
+  std::vector<std::string> longer;
+  std::ranges::copy_if(names, std::back_inserter(longer),
+                       [&](const std::string& name) { return name.starts_with(wrong); });
+  if (wrong.size() >= kTyped && !longer.empty() && longer.size() <= kOffered)
+    return fmt::format("did you mean '{}'?", fmt::join(longer, "' or '"));
   if (wrong.size() <= kLongest) {
     const auto nearest =
         std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(wrong, name); });

@@ -102,6 +102,9 @@ Placement placement_of(const Parameters& given, const MachineTree& tree) {
   }
   placement.policy = policy;
   placement.targets = targets_of(wanted, placement.nodes);
+  if (policy != Policy::bind && placement.targets.size() == 1)
+    throw Skip(fmt::format("policy: {} over one node shares nothing out; the nodes with memory are {}", word_of(policy),
+                           list_of(placement.nodes)));
   for (const int number : placement.targets) {
     const auto weight = tree.number(fmt::format("sys/kernel/mm/mempolicy/weighted_interleave/node{}", number));
     placement.weights.push_back(policy == Policy::weighted_interleave ? static_cast<int>(weight.value_or(1)) : 1);

@@ -68,6 +68,7 @@ inline constexpr ConditionSpec kFioConditions[] = {
     {.name = "data_pattern", .meaning = "what is written: incompressible random data, refilled for every block"},
     {.name = "completions_min", .meaning = "fewest I/Os of one sample"},
     kDeviceClass,
+    kEmulatedDrive,
 };
 
 /// The test file; how much is written into it depends on the rate.

@@ -97,6 +97,14 @@ json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
   return one;
 }
 
+/// Units that were not measured for too long, or a fleet; empty without any.
+std::string not_measured(const drift::Coverage& coverage) {
+  if (coverage.silent_nights > 0) return fmt::format("no sweep for {} nights", coverage.silent_nights);
+  if (coverage.overdue.empty()) return "";
+  return fmt::format("{} units were not measured for up to {} nights, first {}", coverage.overdue.size(),
+                     coverage.max_age_nights, harmless(coverage.overdue.front().unit));
+}
+
 json alerts_of(const drift::DriftReport& report) {
   json all = json::array();
   for (const auto& flag : report.flags) {
@@ -111,11 +119,9 @@ json alerts_of(const drift::DriftReport& report) {
     one["startsAt"] = noon_of(finding.since);
     all.push_back(std::move(one));
   }
-  if (!report.coverage.overdue.empty()) {
+  if (const std::string words = not_measured(report.coverage); !words.empty()) {
     json one = alert("AssayCoverage", "warning", report);
-    one["annotations"] = {{"summary", fmt::format("{} units were not measured for up to {} nights, first {}",
-                                                  report.coverage.overdue.size(), report.coverage.max_age_nights,
-                                                  harmless(report.coverage.overdue.front().unit))}};
+    one["annotations"] = {{"summary", words}};
     one["startsAt"] = noon_of(report.as_of);
     all.push_back(std::move(one));
   }

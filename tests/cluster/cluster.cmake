@@ -88,10 +88,11 @@ set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster)
 set_tests_properties(cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES LABELS "cluster;long")
 set_tests_properties(cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
 set_tests_properties(cluster.speeds cluster.fabric cluster.busy cluster.healthy cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
-# Open vSwitch between two namespaces, and a virtual machine whose kernel encrypts, with the build's own probes.
+# Open vSwitch between two namespaces, a virtual machine whose kernel encrypts, and one with emulated drives, with the build's own probes.
 add_test(NAME cluster.open_vswitch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/open_vswitch_test.py CONFIGURATIONS cluster)
 add_test(NAME cluster.encryption COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/encryption_test.py CONFIGURATIONS cluster)
-set_tests_properties(cluster.open_vswitch cluster.encryption PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1000 RESOURCE_LOCK other_cluster
+add_test(NAME cluster.drives_guest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/drives_guest_test.py CONFIGURATIONS cluster)
+set_tests_properties(cluster.open_vswitch cluster.encryption cluster.drives_guest PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1000 RESOURCE_LOCK other_cluster
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};VIRTUAL_NETWORK=$<TARGET_FILE:virtual_network>;HOST_TCP_BANDWIDTH=$<TARGET_FILE:host_tcp_bandwidth>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 add_test(NAME cluster.crossing_rdma COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/rdma_crossing_test.py CONFIGURATIONS softroce)
 set_tests_properties(cluster.crossing_rdma PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 1000

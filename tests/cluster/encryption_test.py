@@ -6,30 +6,26 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
 import unittest
 
+from guest import boot, folder_of
 from harness import main
 
-SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
-NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "tc")
-PATIENCE_S = 900  # the kernel comes by the network the first time
+MODULES = (
+    "aes_generic ctr ghash-generic sha512_generic "
+    "jitterentropy_rng drbg gcm seqiv esp4 xfrm_user tls veth sch_ingress cls_flower act_gact"
+)
 
 
 class Encryption(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        absent = [program for program in NEEDED if not shutil.which(program)]
-        if absent:
-            raise unittest.SkipTest(f"not installed: {' '.join(absent)}")
-        base = pathlib.Path(tempfile.mkdtemp(prefix="assay-encryption-", dir="/var/tmp"))
-        cls.addClassCleanup(shutil.rmtree, base)
-        (base / "bin").mkdir()
-        shutil.copy(os.environ["HOST_TCP_BANDWIDTH"], base / "bin")
-        subprocess.run([SCRIPT, base], check=True, timeout=PATIENCE_S)
+        base = folder_of(cls, "ip", "tc")
+        init = pathlib.Path(__file__).with_name("encryption_init").read_text()
+        files = [shutil.which("ip"), shutil.which("tc")]
+        lines = boot(base, init, MODULES, [os.environ["HOST_TCP_BANDWIDTH"]], "-machine q35 -m 640", files)
         cls.records = collections.defaultdict(list)
-        for line in (base / "console").read_text(errors="replace").splitlines():
+        for line in lines:
             if line.startswith("record "):
                 _, case, rank, text = line.split(" ", 3)
                 cls.records[case, int(rank)].append(json.loads(text))

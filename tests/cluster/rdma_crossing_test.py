@@ -6,42 +6,31 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
 import unittest
 
+from guest import boot, folder_of
 from harness import main
 
-SCRIPT = pathlib.Path(__file__).with_name("encryption_guest")
-NEEDED = ("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get", "dpkg", "ip", "rdma", "tc")
-MODULES = ("crc32_generic", "veth", "rdma_rxe", "rdma_ucm", "sch_ingress", "cls_flower", "act_gact")
+MODULES = "crc32_generic veth rdma_rxe rdma_ucm sch_ingress cls_flower act_gact"
 LIBRARIES = ("/usr/lib/*/libibverbs.so.1", "/usr/lib/*/libibverbs/librxe-rdmav*.so", "/etc/libibverbs.d/rxe.driver")
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 STOPPED_S = 5  # after SIGTERM, as SECURITY says
-PATIENCE_S = 900  # the kernel comes by the network the first time
 
 
 class RdmaCrossing(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        absent = [program for program in NEEDED if not shutil.which(program)]
+        base = folder_of(cls, "ip", "rdma", "tc")
         libraries = [path for pattern in LIBRARIES for path in glob.glob(pattern)]
-        if absent or len(libraries) < len(LIBRARIES):
-            raise unittest.SkipTest(f"not installed: {' '.join(absent) or 'ibverbs-providers'}")
-        base = pathlib.Path(tempfile.mkdtemp(prefix="assay-rdma-crossing-", dir="/var/tmp"))
-        cls.addClassCleanup(shutil.rmtree, base)
-        (base / "bin").mkdir()
-        shutil.copy(os.environ["ASSAY_CROSSING"], base / "bin")
-        more = {"GUEST_FILES": " ".join([*libraries, shutil.which("tc")]), "GUEST_WORDS": f"rounds={ROUNDS}"}
-        subprocess.run(
-            [SCRIPT, base, "rdma_crossing_init", "rdma", *MODULES],
-            check=True,
-            timeout=PATIENCE_S,
-            env={**os.environ, **more},
-        )
+        if len(libraries) < len(LIBRARIES):
+            raise unittest.SkipTest("not installed: ibverbs-providers")
+        init = pathlib.Path(__file__).with_name("rdma_crossing_init").read_text()
+        files = [*libraries, *map(shutil.which, ("ip", "rdma", "tc"))]
+        probe = [os.environ["ASSAY_CROSSING"]]
+        lines = boot(base, init, MODULES, probe, "-machine q35 -m 640", files, f"rounds={ROUNDS}")
         cls.records = collections.defaultdict(dict)
         cls.errors, cls.sent, cls.stopped = [], {}, {}
-        for line in (base / "console").read_text(errors="replace").splitlines():
+        for line in lines:
             if line.startswith("sent "):
                 cls.sent = cls.counted(json.loads(line.removeprefix("sent ")))
             elif line.startswith("stopped "):

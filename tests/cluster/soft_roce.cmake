@@ -6,7 +6,9 @@ if(TARGET verbs_bandwidth)
   set_tests_properties(cluster.soft_roce PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 5400 RUN_SERIAL ON
     ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 endif()
-# Memory nodes of one emulated machine.
-add_test(NAME cluster.memory_guest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/memory_guest_test.py CONFIGURATIONS softroce)
-set_tests_properties(cluster.memory_guest PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 900 RUN_SERIAL ON
+# Memory nodes of one emulated machine, and the same machines as above at Open vSwitch.
+foreach(what memory_guest switched_guests)
+  add_test(NAME cluster.${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/${what}_test.py CONFIGURATIONS softroce)
+endforeach()
+set_tests_properties(cluster.memory_guest cluster.switched_guests PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 2400 RUN_SERIAL ON
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")

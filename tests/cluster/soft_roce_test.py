@@ -6,19 +6,16 @@ stands outside of the default suite. Absolute speeds mean nothing there: the lim
 account are paths, verified data, records and counters.
 """
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness  # noqa: E402
+from guest import soft_roce  # noqa: E402
 from rdma_requirements import FAST, bandwidth, clean, latency, requirement  # noqa: E402
 
 BED = pathlib.Path(__file__).with_name("soft_roce")
-SKIPPED = 77
-UP_S = 1800  # the first time it builds an image on a slow machine
 ACCEPT_S = 1200
 CHECKPOINT_S = 300
 # Two processes of guest 1, whose port talks to itself; the store is an ext4 in a file, for the guest's root does no direct I/O.
@@ -30,14 +27,7 @@ CHECKPOINT = """cd /root; A="--directory=/var/store --clients=processes --model=
 class SoftRoce(harness.Bench):
     @classmethod
     def setUpClass(cls):
-        cls.bed = pathlib.Path(f"/var/tmp/assay-soft-roce-{os.getpid()}")
-        up = subprocess.run([BED, "up", cls.bed], capture_output=True, text=True, timeout=UP_S)
-        if up.returncode == SKIPPED:
-            raise unittest.SkipTest(up.stderr)
-        if up.returncode != 0:
-            raise AssertionError(up.stderr)
-        cls.namespace = up.stdout.strip().splitlines()[-1]
-        cls.addClassCleanup(subprocess.run, [BED, "down", cls.bed], timeout=60)
+        soft_roce(cls, "bridge")
 
     def accept_on_bed(self, *requirements, site=None):
         profile = self.write("profile.json", harness.profile(*requirements))

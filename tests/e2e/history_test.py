@@ -73,7 +73,22 @@ class Histories(NightBench):
         for day in ("--as-of", "2026-01-19"), ():
             done = self.assay("drift", "judge", *day, "--db", self.database, "--policy", self.policy)
             self.assertEqual(done.returncode, 3)
-            self.assertIn("the last sweep of this history is of 2026-01-08", done.stderr)
+            self.assertIn("nothing is known since", done.stdout)
+        told = self.assay("drift", "judge", "--json", "--as-of", "2026-01-19", "--db", self.database)
+        self.assertEqual(json.loads(told.stdout)["coverage"]["silent_nights"], 11)
+
+    def test_a_night_of_the_future_hides_no_stopped_sweeps(self):
+        self.said(self.sweep(nightly(self.figure()), "--history", self.database, night="2099-01-01"))
+        done = self.assay("drift", "judge", "--db", self.database)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn("its last night is of 2099-01-01: from the future", done.stderr)
+        self.said(self.drift("judge", "--as-of", "2026-01-10"))
+
+    def test_a_fleet_whose_every_unit_is_retired_is_not_healthy(self):
+        self.said(self.history("event", "--kind", "retired", "--on", "fleet", "--at", "2026-01-09", "--who", "Kim"))
+        done = self.drift("judge", "--as-of", "2026-01-10")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("nothing is watched", done.stdout)
 
     def test_every_night_is_listed_shown_and_exported(self):
         listed = self.said(self.history("list")).splitlines()

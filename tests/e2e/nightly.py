@@ -62,7 +62,7 @@ def flag(node, ratio=0.9, state="confirmed", raised="2026-01-05", metric="fake_p
 def report(*flags, as_of="2026-01-05", retests=(), with_partner=False, **more):
     """drift.json with these flags, as `assay drift judge` writes it."""
     return {
-        "schema": "assay.drift/2",
+        "schema": "assay.drift/3",
         "as_of": as_of,
         "simulated": False,
         "policy_sha256": "0" * 64,
@@ -79,6 +79,8 @@ def report(*flags, as_of="2026-01-05", retests=(), with_partner=False, **more):
             "not_measured": 0,
             "unseen": 0,
             "max_age_nights": 0,
+            "allowed_nights": 10,
+            "silent_nights": 0,
             "overdue": [],
         },
         "units": {},

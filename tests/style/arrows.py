@@ -3,7 +3,7 @@
 
 Fails on an include that the table does not allow, on a folder with sources that has no row, and on a row whose folder has none.
 A room may have folders; these include each other without a circle. The library of a room of orchestrator or reports (assay_room,
-assay_report_room in CMake) uses only rooms that the table allows it, and reaches all of them.
+assay_room in CMake) uses only rooms that the table allows it, and reaches all of them.
 """
 import pathlib
 import re

@@ -120,6 +120,7 @@ constexpr ConditionSpec kConditions[] = {
              "This rank's RDMA port and its address, recorded where copies to other nodes' memory went by verbs."),
     kAbandonedRemoved,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "tiers~shared model=llama3-8b", .held = "14 8030261248 /divisor", .times = "repetitions"},

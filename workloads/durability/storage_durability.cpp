@@ -288,6 +288,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "interrupted_clients", .meaning = "Ranks with such a write."},
     kAbandonedRemoved,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "4096 ranks streams slots+16416"},  // kDurableBlock, kMostRecords and names

@@ -271,6 +271,7 @@ constexpr ConditionSpec kConditions[] = {
     kClientsTotal,     kEveryReaderElsewhere,
     kPreloaded,        {.name = "s3_library", .meaning = "Library that made the requests."},
     kAbandonedRemoved, kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "2 ranks size", .times = "rounds"},

@@ -55,6 +55,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "checksum", .meaning = "checksum of each shard"},
     {.name = "nonce", .meaning = "key of this run's payload, besides rank and step"},
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.held = "size", .times = "repetitions+1"},

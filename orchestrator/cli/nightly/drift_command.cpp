@@ -70,22 +70,20 @@ std::expected<Judged, int> judged(const DriftArguments& given, history::Access a
       .report = std::move(*report), .policy = *policy, .fleet = std::move(*fleet), .events = std::move(*events)};
 }
 
-/// Ages count from the last night of a history, so one whose sweeps have stopped would stay healthy.
-std::optional<std::string> stopped_sweeps(const Judged& done, Date today) {
-  const auto nights = (today - done.report.as_of).count();
-  if (done.report.simulated || done.report.nights == 0 || nights <= done.policy.max_age_nights) return std::nullopt;
-  return fmt::format("the last sweep of this history is of {}, {} nights before {}: nothing is known since",
-                     date_text(done.report.as_of), nights, date_text(today));
-}
-
 int judge(const DriftArguments& given) {
-  const auto done = judged(given, history::Access::write);
+  auto done = judged(given, history::Access::write);
   if (!done) return done.error();
-  const int code = conclude(done->report, drift::sight_text(done->report, &done->policy), given.out, given.json);
+  // Ages count from the last night of a history, so one whose sweeps have stopped would stay healthy.
   const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const auto stopped = stopped_sweeps(*done, date_given(given.as_of, "--as-of", now).value_or(now));
-  if (stopped) std::cerr << fmt::format("assay: {}\n", harmless(*stopped));
-  return stopped && code == 0 ? 3 : code;
+  const auto day = date_given(given.as_of, "--as-of", now).value_or(now);
+  const auto silent = static_cast<int>((day - done->report.as_of).count());
+  if (!done->report.simulated && silent < -1)  // a night's date is local
+    return report_error({given.database,
+                         fmt::format("its last night is of {}: from the future", date_text(done->report.as_of)),
+                         "correct the clock or the night of that sweep; --as-of judges the nights up to a date"});
+  if (!done->report.simulated && done->report.nights > 0 && silent > done->policy.max_age_nights)
+    done->report.coverage.silent_nights = silent;
+  return conclude(done->report, drift::sight_text(done->report, &done->policy), given.out, given.json);
 }
 
 /// What was changed on the unit, its node or the fleet before the flag. A unit is measured once in `max_age_nights`, so
@@ -259,7 +257,7 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
   add_common(judged, given);
   add_option(judged, "--as-of", given.as_of, "DATE",
              "use no night after this one, and count ages from it [all, today]");
-  add_option(judged, "-o,--out", given.out, "FILE", "file for the report (assay.drift/2)");
+  add_option(judged, "-o,--out", given.out, "FILE", "file for the report (assay.drift/3)");
   judged.add_flag("--json", given.json, "print the report as JSON");
   end_command(judged,
               "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "

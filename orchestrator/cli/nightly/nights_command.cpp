@@ -103,7 +103,7 @@ void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
   add_option(command, "--policy", given.policy, "FILE", "policy to try out [the default one]");
   add_option(command, "--db", given.database, "FILE",
              "write the nights to this new database, too; it says that it is a simulation");
-  add_option(command, "-o,--out", given.out, "FILE", "file for the last report (assay.drift/2)");
+  add_option(command, "-o,--out", given.out, "FILE", "file for the last report (assay.drift/3)");
   command
       .add_option("--retests", given.retests,
                   "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")

@@ -23,8 +23,7 @@ std::expected<std::vector<sweep::KnownUnit>, InputError> units_in(const std::str
   const auto visits = history->last_visits();
   if (!visits) return std::unexpected(visits.error().error);
   std::vector<sweep::KnownUnit> units;
-  for (const auto& one : *visits)
-    units.push_back({.unit = one.unit, .node = one.node, .measured = one.measured.has_value()});
+  for (const auto& one : *visits) units.push_back({.unit = one.unit, .node = one.node, .measured = one.measured});
   return units;
 }
 

@@ -197,4 +197,22 @@ std::string first_unmet(const plan::Requirement& requirement, std::span<const Co
   return condition_sentence(demand, *unmet, own == probe.conditions.end() ? "" : own->meaning);
 }
 
+std::string emulated_drive(const plan::Requirement& requirement, std::span<const Record* const> records) {
+  const bool promised = requirement.limit.reference == plan::Reference::none &&
+                        (requirement.limit.unit == "B/s" || requirement.limit.unit == "1/s");
+  const bool meant = std::ranges::any_of(requirement.conditions, [](const plan::RequiredCondition& demand) {
+    return demand.name == "emulated_drive" || demand.name == "device_class";
+  });
+  if (!promised || meant) return "";
+  const bool found = std::ranges::any_of(records, [](const Record* record) {
+    return std::ranges::any_of(record->conditions, [](const Condition& one) {
+      return one.name == "emulated_drive" && one.value == Value{true};
+    });
+  });
+  if (!found) return "";
+  return "A hypervisor makes up the drive, and a cache of its host may serve it: no rate of it is one of a drive. "
+         "Measure on the "
+         "machine itself, or demand device_class, if the virtual drive is what was promised.";
+}
+
 }  // namespace assay::judge

@@ -62,6 +62,11 @@ class Demands {
 std::string first_unmet(const plan::Requirement& requirement, std::span<const ConditionSeen> seen,
                         const Description& probe);
 
+/// Why a promised rate, in B/s or 1/s by a limit that is no share, may not pass: one of `records` is of a drive that a
+/// hypervisor makes up. Empty if none is, or `requirement` demands emulated_drive or device_class and so says which
+/// drive it is of.
+std::string emulated_drive(const plan::Requirement& requirement, std::span<const Record* const> records);
+
 /// Whether all of `seen` are met.
 bool all_met(std::span<const ConditionSeen> seen);
 

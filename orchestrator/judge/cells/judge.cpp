@@ -208,6 +208,7 @@ class Judge {
   std::string doubt_of(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& found,
                        const Subject& subject, const Pool& pool, double value) {
     if (const std::string& fault = fault_in(step, found); !fault.empty()) return fault;
+    if (std::string drive = emulated_drive(requirement, pool.records); !drive.empty()) return drive;
     const auto ceiling = references_.ceiling_of(requirement, step, subject, pool);
     if (ceiling && value > kAboveCeiling * *ceiling) {
       return fmt::format("{} is above what is physically possible, {}.", for_people(value, requirement.limit.unit),

@@ -26,8 +26,8 @@ namespace assay::judge {
 // outcome in this order, each step replacing the result of the one before:
 //   7. decide(): pass or fail against the limit. A number that is not finite is inconclusive, and ends here.
 //   8. unsteady samples open a decided cell (note_findings()).
-//   9. doubt makes a pass inconclusive: a fault that no requirement judges, a figure above the physical limit, a fleet
-//      with a common cause. A fail stays.
+//   9. doubt makes a pass inconclusive: a fault that no requirement judges, a figure above the physical limit, a
+//      promised rate of an emulated drive (conditions.h), a fleet with a common cause. A fail stays.
 //      A contrast skips 8, and of 9 only faults count; the states recorded are looked at with 10.
 //  10. a demanded condition that is not met makes pass and fail inconclusive.
 // A requirement with a demand has no figure: of the above 1, 2 and 6 hold for it, and demand.h has its outcomes.

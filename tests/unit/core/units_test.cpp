@@ -72,6 +72,13 @@ TEST(suggest, a_near_name_is_offered_and_a_far_one_is_not) {
   EXPECT_EQ(suggestion("nvlink", names), "known are: host_gemm, storage_iops");
 }
 
+TEST(suggest, names_that_begin_with_the_word_come_before_near_ones) {
+  const std::string names[] = {"nvidia-b200", "nvidia-h200-one", "nvidia-h200-sxm"};
+  EXPECT_EQ(suggestion("nvidia-h200", names), "did you mean 'nvidia-h200-one' or 'nvidia-h200-sxm'?");
+  EXPECT_EQ(suggestion("nvidia-h200-o", names), "did you mean 'nvidia-h200-one'?");
+  EXPECT_EQ(suggestion("nvi", names), "known are: nvidia-b200, nvidia-h200-one, nvidia-h200-sxm");
+}
+
 TEST(utc_time, is_written_with_milliseconds_and_read_back_strictly) {
   const std::chrono::system_clock::time_point moment{std::chrono::milliseconds{1767595061211}};
   EXPECT_EQ(utc_text(moment), "2026-01-05T06:37:41.211Z");

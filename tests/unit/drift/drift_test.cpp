@@ -103,6 +103,22 @@ TEST(Report, says_what_a_small_fleet_and_its_first_nights_can_see) {
   EXPECT_EQ(large.find("fewer"), std::string::npos);
 }
 
+TEST(Report, calls_no_fleet_healthy_that_is_not_swept_or_has_no_unit) {
+  DriftReport report;
+  report.series = 4;
+  report.coverage.units = 2;
+  EXPECT_EQ(exit_code(report), 0);
+  report.coverage.silent_nights = 12;
+  EXPECT_EQ(exit_code(report), 3);
+  EXPECT_NE(summary_text(report).find("12 nights before this judgement: nothing is known"), std::string::npos);
+  const auto again = read_report(report_text(report), "drift.json");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->coverage.silent_nights, 12);
+  report.coverage = {};
+  EXPECT_EQ(exit_code(report), 3);
+  EXPECT_NE(summary_text(report).find("nothing is watched: every unit is retired"), std::string::npos);
+}
+
 TEST(Drift, a_fleet_without_fault_raises_no_confirmed_flag) {
   std::size_t flags = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {

@@ -204,6 +204,9 @@ TEST(placement, what_cannot_be_placed_is_refused_with_the_nodes_there_are) {
             "memory_node: 'fast' is not local, all, tier, cxl, gpu or numbers\nhint: write 2, 0,2 or 0-1");
   EXPECT_EQ(refusal(tree, placed("local", "interleave")),
             "policy: interleave over the local node places nothing\nhint: name nodes with --memory-node, such as all");
+  EXPECT_EQ(refusal(tree, placed("1", "weighted_interleave")),
+            "policy: weighted_interleave over one node shares nothing out; the nodes with memory are 0 (with_cpus), 1 "
+            "(without_cpus)");
   EXPECT_THROW(cpus_near(placed("local", "bind", "1"), 0, placement_of(placed("local"), MachineTree(tree.path()))),
                Skip);
   EXPECT_THROW(cpus_near(placed("local", "bind", "x"), 0, {}), std::runtime_error);
@@ -250,8 +253,10 @@ TEST(placement, pages_bound_to_node_0_lie_there_and_a_wrong_node_is_counted) {
 TEST(placement, pages_that_no_interleave_shared_out_are_counted) {
   const MachineTree machine("/");
   if (read_memory_nodes(machine).empty()) GTEST_SKIP() << "this kernel shows no memory nodes";
-  Placement both = placement_of(placed("0", "interleave"), machine);
+  Placement both = placement_of(placed("0"), machine);
+  both.policy = Policy::weighted_interleave;
   Buffer memory({64 << 20}, Pages::base);
+  if (MachineTree("/").exists("sys/kernel/mm/mempolicy/weighted_interleave")) place(memory, both);  // Linux 6.9
   std::ranges::fill(memory.as<std::byte>(), std::byte{1});
   PageCheck alone(both);
   alone.add(memory.as<std::byte>(), 0);

@@ -6,7 +6,8 @@
 // benchmark/nixlbench/src/utils/utils.cpp. hccl_test: https://www.hiascend.com/document/detail/en/CANNCommunityEdition/
 // latest/devaids/hccltool/HCCLpertest_16_0006.html. ascend-dmi:
 // https://www.hiascend.com/document/detail/zh/mindcluster/ 300/toolbox/toolboxug/toolboxug_0016.html and outputs in
-// READMEs, read on 2026-11-28
+// READMEs; of --bw, logs of a 310P1 and github.com/FlagRT/FlagPerf 77b2584 (tests of its evidence_runner.py).
+// doca_bench: github.com/digiou/dpu-coprocessing-artifacts f7222f6 scripts/reproducibility.py. Read on 2026-11-28
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/import_fixture.h"
@@ -110,6 +111,29 @@ const Taken kTaken[] = {
     {"hccl-test", "hccl_test.txt", "failures", "count", {{"size", whole(8192)}}, 0},
     {"ascend-dmi", "ascend_dmi.txt", "throughput", "mean", {{"type", text("fp16")}, {"device", whole(1)}}, 504.336e12},
     {"ascend-dmi", "ascend_dmi.txt", "power", "now", {{"device", whole(0)}, {"products", whole(400000000)}}, 231.5},
+    {"ascend-dmi",
+     "ascend_dmi_bw.txt",
+     "bandwidth",
+     "mean",
+     {{"direction", text("h2d")}, {"size", whole(2)}},
+     0.000167e9},
+    {"ascend-dmi",
+     "ascend_dmi_bw.txt",
+     "bandwidth",
+     "mean",
+     {{"direction", text("d2h")}, {"device", whole(0)}, {"size", whole(33554432)}, {"copies", whole(40)}},
+     27.61234e9},
+    {"ascend-dmi", "ascend_dmi_bw.txt", "time", "mean", {{"size", whole(8388608)}}, 343.63e-6},
+    {"ascend-dmi", "ascend_dmi_p2p.json", "bandwidth", "mean", {{"source", whole(2)}, {"target", whole(5)}}, 26.214e9},
+    {"ascend-dmi", "ascend_dmi_p2p.json", "bandwidth_both_directions", "mean", {{"direction", text("p2p")}}, 50.84e9},
+    {"doca-bench",
+     "doca_bench.csv",
+     "throughput",
+     "mean",
+     {{"row", whole(1)}, {"size", whole(65536)}, {"jobs", whole(1)}, {"cores", whole(1)}},
+     21.25 * (1 << 30) / 8},
+    {"doca-bench", "doca_bench.csv", "throughput", "mean", {{"row", whole(2)}}, 1.5 * (1 << 30)},
+    {"doca-bench", "doca_bench.csv", "operation_rate", "mean", {{"row", whole(2)}}, 24576},
     {"nixlbench",
      "nixlbench.txt",
      "bandwidth",
@@ -200,6 +224,36 @@ TEST(ImportAscendDmi, the_sum_of_all_devices_is_of_none_and_whole_numbers_have_t
   const std::string good = recorded("ascend_dmi.txt");
   const auto all = imported("ascend-dmi", changed(changed(good, "    1    ", "    all  "), "TFLOPS@FP16", "TOPS@INT8"));
   EXPECT_EQ(value(*all, "throughput", "mean", {{"type", text("int8")}, {"devices", text("all")}}), 504.336e12);
+  const auto card = imported("ascend-dmi", changed(changed(good, "    1    ", "    0/1  "), "@FP16", "@BF16"));
+  EXPECT_EQ(value(*card, "throughput", "mean", {{"type", text("bf16")}, {"devices", text("0/1")}}), 504.336e12);
+}
+
+TEST(ImportAscendDmi, a_rate_counts_one_copy_or_all_or_both_directions_or_is_left_out) {
+  const std::string good = recorded("ascend_dmi_bw.txt");
+  const auto all = imported("ascend-dmi", changed(good, "1215.20", "48608.0"));  // of 40 copies
+  EXPECT_DOUBLE_EQ(*value(*all, "time", "mean", {{"direction", text("d2h")}}), 1215.2e-6);
+  const auto binary = imported("ascend-dmi", changed(good, "27.612340", "25.715998"));
+  EXPECT_DOUBLE_EQ(*value(*binary, "bandwidth", "mean", {{"direction", text("d2h")}}), 25.715998 * (1 << 30));
+  const auto twice = imported("ascend-dmi", changed(good, "27.612340", "55.224680"));
+  EXPECT_EQ(value(*twice, "bandwidth", "mean", {{"direction", text("d2h")}}), std::nullopt);
+  EXPECT_TRUE(says(why(*twice, "line 16"), "its meaning is not known"));
+  const auto pairs = import_of("ascend-dmi", "ascend_dmi_p2p.json");
+  EXPECT_TRUE(says(why(pairs, "bandwidths[0].results[0].bandwidth"), "not known")) << "0.0004: GB or GiB";
+  const auto one_way = imported("ascend-dmi", changed(recorded("ascend_dmi_p2p.json"), "50.840", "25.420"));
+  EXPECT_EQ(value(*one_way, "bandwidth_both_directions", "mean", {}), std::nullopt);
+  const auto no_time =
+      imported("ascend-dmi", changed(recorded("ascend_dmi_p2p.json"), "\"elapsed_time\": \"1320.0 us\", ", ""));
+  EXPECT_EQ(value(*no_time, "bandwidth_both_directions", "mean", {}), std::nullopt);
+}
+
+TEST(ImportDocaBench, an_unknown_unit_is_left_out_and_a_setting_that_is_not_read_makes_rows_incomparable) {
+  const auto import = import_of("doca-bench", "doca_bench.csv");
+  EXPECT_TRUE(says(why(import, "line 4, stats.output.throughput.rate"), "'kiloops' is not known"));
+  EXPECT_TRUE(says(why(import, "line 1"), "not published"));
+  EXPECT_EQ(conditions_of(import.figures.front()), "");
+  const auto other =
+      imported("doca-bench", changed(recorded("doca_bench.csv"), "4,2097152,64,throughput", "4,2097152,64,latency"));
+  for (const auto& figure : other->figures) EXPECT_TRUE(says(conditions_of(figure), "cfg.mode, not read"));
 }
 
 TEST(ImportNixlbench, keys_of_a_store_are_never_taken_and_unchecked_data_are_named) {
@@ -269,6 +323,30 @@ constexpr OutputFlaw kOutputFlaws[] = {
      "line 3: the heading is not that of ascend-dmi -f with a type that is known"},
     {"ascend-dmi", "ascend_dmi.txt", "504.336 ", "504.336x", "line 6: '504.336x' is not a number"},
     {"ascend-dmi", "ascend_dmi.txt", "\n    1 ", "\n    Device  x\n    1 ", "line 6: a second table begins"},
+    {"ascend-dmi", "ascend_dmi_bw.txt", "Device to Host Test", "Bidirectional Peer to Peer Test",
+     "line 11: the table of p2p states no unit"},
+    {"ascend-dmi", "ascend_dmi_bw.txt", "Host to Device Test", "Memory Test",
+     "line 5: no title above names the direction"},
+    {"ascend-dmi", "ascend_dmi_bw.txt",
+     "Device 0: Ascend 910B3.\n----------------------------------------------------------------\n", "",
+     "line 3: no line above names the device"},
+    {"ascend-dmi", "ascend_dmi_bw.txt", "Device 0: Ascend 910B3.\n",
+     "Device 0: Ascend 910B3.\nDevice 1: Ascend 910B3.\n", "line 4: a second device before the table of the first"},
+    {"ascend-dmi", "ascend_dmi_bw.txt", "Bandwidth(GB/s)", "Bandwidth(Gb/s)",
+     "line 5: has no column 'Bandwidth(GB/s)'"},
+    {"ascend-dmi", "ascend_dmi_p2p.json", "26.214 GB/s", "26.214 Gb/s",
+     "bandwidths[0].results[1].bandwidth: is not a number of GB/s"},
+    {"ascend-dmi", "ascend_dmi_p2p.json", "Unidirectional Peer to Peer Test", "Ring Test", "'Ring Test' is not a test"},
+    {"ascend-dmi", "ascend_dmi_p2p.json", "\"bandwidths\"", "\"error\": {\"code\": 2}, \"bandwidths\"",
+     "error: the tool failed"},
+    {"doca-bench", "doca_bench.csv", "21.25 Gib/s", "21.25",
+     "line 2, stats.output.throughput.bytes: is not a number with its unit"},
+    {"doca-bench", "doca_bench.csv", "1.5 GiB/s,", "", "line 3: 6 columns, the heading has 7"},
+    {"doca-bench", "doca_bench.csv", "stats.output.throughput.bytes", "stats.throughput", "line 1: has no column"},
+    {"doca-bench", "doca_bench.csv", "cfg.mode", "cfg.core_count",
+     "line 1: the column 'cfg.core_count' is there twice"},
+    {"doca-bench", "doca_bench.csv", "\n4,2097152", "\nx,2097152",
+     "line 4: 'x' is no number of the column cfg.core_count"},
     {"nixlbench", "nixlbench.txt", "B/W (GB/Sec)", "B/W (Gb/Sec)", "line 18: has no column 'B/W (GB/Sec)'"},
     {"nixlbench", "nixlbench.txt", "67108864            1 ", "Consistency check failed\n67108864            1 ",
      "reports a failure"},

@@ -190,6 +190,29 @@ TEST(faults, more_than_is_physically_possible_decides_nothing) {
   EXPECT_EQ(verdict_of({kCapped, kClean}, good(), {}).results.at(0).outcome, Outcome::inconclusive);
 }
 
+TEST(faults, a_promised_rate_of_a_drive_that_a_hypervisor_makes_up_does_not_pass) {
+  constexpr const char* kPromised = R"({"limit": {"at_least": 100, "unit": "B/s"}})";
+  constexpr const char* kShare = R"({"limit": {"at_least": 0.5, "unit": "B/s", "of": "best_sample"}})";
+  const auto of_drive = [](const char* requirement, bool emulated, const std::vector<double>& samples) {
+    MemoryRun run({requirement});
+    run.plan.probes.at("disk").description.conditions.front().name = "emulated_drive";
+    std::string text = run.record("n1", samples);
+    const std::string name = R"("name":"direct_io")", value = R"("value":true)";
+    const auto at = text.find(name);
+    EXPECT_NE(at, std::string::npos);
+    text.replace(at, name.size(), R"("name":"emulated_drive")");
+    if (!emulated) text.replace(text.find(value, at), value.size(), R"("value":false)");
+    run.attempt(0, "exited", text);
+    return judged(run).results.at(0);
+  };
+  const Result virtual_drive = of_drive(kPromised, true, kSteady110);
+  EXPECT_EQ(virtual_drive.outcome, Outcome::inconclusive);
+  EXPECT_NE(virtual_drive.reason.find("A hypervisor makes up the drive"), std::string::npos) << virtual_drive.reason;
+  EXPECT_EQ(of_drive(kPromised, true, std::vector<double>(10, 50.0)).outcome, Outcome::fail);
+  EXPECT_EQ(of_drive(kPromised, false, kSteady110).outcome, Outcome::pass);
+  EXPECT_EQ(of_drive(kShare, true, kSteady110).outcome, Outcome::pass);
+}
+
 TEST(faults, a_node_is_judged_by_what_is_recorded_of_itself) {
   MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})"});
   std::string text = run.record("n1", kSteady110);

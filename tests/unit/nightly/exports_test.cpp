@@ -68,6 +68,10 @@ TEST(exports, an_alert_has_no_figure_among_its_labels_and_what_is_watched_has_no
       "reset (remapping_pending): A reset of the GPU replaces the row"));
   EXPECT_NE(drift::summary_text(report).find(" Action: reset (remapping_pending).\n"), std::string::npos);
   EXPECT_EQ(json::parse(webhook_message(report))["version"], "4");
+  report.coverage.silent_nights = 12;
+  const auto stopped = json::parse(alertmanager_alerts(report));
+  EXPECT_EQ(stopped.back()["labels"]["alertname"], "AssayCoverage");
+  EXPECT_EQ(stopped.back()["annotations"]["summary"], "no sweep for 12 nights");
 }
 
 TEST(exports, an_alert_of_a_simulation_wakes_no_one) {

@@ -282,6 +282,17 @@ TEST(filesystem_facts, a_block_device_has_the_bus_the_model_and_the_pci_function
   EXPECT_EQ(device_class_of("/no/such/place"), "");
 }
 
+TEST(filesystem_facts, a_drive_is_emulated_where_a_hypervisor_makes_it_up_and_not_where_it_hands_one_over) {
+  for (const char* const made_up :
+       {"virtio", "virtio, PCI 1af4:1001", "nvme QEMU NVMe Ctrl, PCI 1b36:0010", "scsi QEMU HARDDISK, PCI 8086:2922",
+        "nvme VMware Virtual NVMe Disk, PCI 15ad:07f0"}) {
+    EXPECT_TRUE(is_emulated(made_up, true)) << made_up;
+    EXPECT_FALSE(is_emulated(made_up, false)) << made_up;  // by an adapter
+  }
+  for (const char* const real : {"nvme Emulated drive, PCI 15b3:6001", "nvme SAMSUNG MZQL2, PCI 144d:a80a", "scsi", ""})
+    EXPECT_FALSE(is_emulated(real, true)) << real;
+}
+
 TEST(filesystem_facts, a_mount_that_mountinfo_does_not_show_is_known_by_its_magic_number) {
   const auto memory = mount_without_path("/dev/shm", "0:1");
   ASSERT_TRUE(memory.has_value());

@@ -58,7 +58,8 @@ drift::DriftReport report_of(UnitState state) {
   return report;
 }
 
-const std::vector<KnownUnit> kUnits = {{.unit = "node:n01", .node = "n01", .measured = true}};
+const std::vector<KnownUnit> kUnits = {
+    {.unit = "node:n01", .node = "n01", .measured = report_of(UnitState::steady).as_of}};
 
 }  // namespace
 
@@ -161,6 +162,12 @@ TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).text, "assay: unknown: not measured for 12 nights");
   report.coverage.overdue = {{.unit = "gpu:103", .node = "n01", .nights = 1, .last_state = drift::kMissing}};
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).text, "assay: unknown: gpu:103 is missing");
+  report = report_of(UnitState::steady);
+  report.coverage.allowed_nights = 5;
+  const auto before = report.as_of - std::chrono::days(6);
+  EXPECT_EQ(verdict_for("n01", report, {}, {{.unit = "node:n01", .node = "n01", .measured = before}}).text,
+            "assay: unknown: not watched: last measured 6 nights ago")
+      << "a retired unit is not overdue";
   report = report_of(UnitState::steady);
   report.simulated = true;
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);

@@ -136,6 +136,8 @@ TEST_F(storage_cluster, and_checkpoint_say_of_which_class_the_device_is) {
     EXPECT_EQ(value_of(record, "filesystem", node_of(record)), Value(facts.type));
     EXPECT_EQ(value_of(record, "device_class", node_of(record)),
               facts.device_class.empty() ? std::nullopt : std::optional<Value>(facts.device_class));
+    EXPECT_EQ(value_of(record, "emulated_drive", node_of(record)),
+              facts.device_class.empty() ? std::nullopt : std::optional<Value>(facts.emulated));
   }
 }
 

@@ -120,6 +120,7 @@ constexpr ConditionSpec kConditions[] = {
     kRpcBacklog,
     kRpcSlots,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .when = "operation=write_read", .held = "ranks size", .times = "repetitions"},

@@ -48,6 +48,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "pairs", .meaning = "Pairs of writer and reader that were checked; all are ranks times ranks less one."},
     kAbandonedRemoved,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "20 ranks rounds size", .times = "1"},  // kSizesOfRank

@@ -95,6 +95,7 @@ constexpr ConditionSpec kConditions[] = {
     kRpcBacklog,
     kRpcSlots,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true,

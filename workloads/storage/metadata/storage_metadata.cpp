@@ -63,6 +63,7 @@ constexpr ConditionSpec kConditions[] = {
     {.name = "files_total", .meaning = "Files that all ranks make in one repetition."},
     kAbandonedRemoved,
     kDeviceClass,
+    kEmulatedDrive,
 };
 constexpr SpaceRule kSpace[] = {
     {.shared = true, .held = "ranks threads files size+4096", .times = "repetitions"},
