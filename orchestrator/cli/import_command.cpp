@@ -15,6 +15,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/rate.h"
+#include "orchestrator/import/server_counters.h"
 #include "orchestrator/plan/profile.h"
 #include "probes/core/text.h"
 
@@ -35,10 +36,11 @@ std::optional<std::string> run_around(const std::string& path) {
   return std::nullopt;
 }
 
-/// Plan and results of a run.
+/// Plan, results and attempts of a run.
 struct JudgedRun {
   plan::Plan plan;
   judge::Verdict verdict;
+  judge::Journal journal;
 };
 
 std::expected<JudgedRun, InputError> judged_run(const std::string& directory) {
@@ -55,7 +57,11 @@ std::expected<JudgedRun, InputError> judged_run(const std::string& directory) {
   if (!plan) return std::unexpected(plan.error());
   auto verdict = judge::read_verdict(*verdict_bytes, directory + "/verdict.json");
   if (!verdict) return std::unexpected(verdict.error());
-  return JudgedRun{.plan = std::move(*plan), .verdict = std::move(*verdict)};
+  const auto journal_bytes = read("journal.jsonl", "--beside takes the directory of a run");
+  if (!journal_bytes) return std::unexpected(journal_bytes.error());
+  auto journal = judge::read_journal(*journal_bytes, directory + "/journal.jsonl");
+  if (!journal) return std::unexpected(journal.error());
+  return JudgedRun{.plan = std::move(*plan), .verdict = std::move(*verdict), .journal = std::move(*journal)};
 }
 
 /// A row for each figure with a requirement of the run, and one for each figure without a counterpart.
@@ -97,7 +103,9 @@ void add_import(Imported& all, const judge::Import& import, const std::optional<
                 const std::optional<plan::Profile>& profile, bool json) {
   all.text += judge::import_text(import);
   if (run && json) add_rows(all.rows, import, *run);
-  if (run && !json) all.table += imports::comparison_text(import, run->plan, run->verdict);
+  if (run && !json)
+    all.table += imports::comparison_text(import, run->plan, run->verdict) +
+                 imports::server_text(import, run->verdict, run->journal.attempts);
   if (profile) {
     const auto rated = imports::rate(import, *profile);
     all.table += imports::rating_text(import, *profile, rated);

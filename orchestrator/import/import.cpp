@@ -47,6 +47,7 @@ constexpr Readers kReaders[] = {
     {"nixlbench", read_nixlbench, nullptr, "import the text that it prints"},
     {"doca-bench", read_doca_bench, nullptr, "import the file of --csv-output-file"},
     {"tpu", nullptr, read_tpu, "write it with tpu_figures.py"},
+    {"sadf", nullptr, read_sadf, "print what sar recorded with `sadf -j`"},
     {"energy-table", read_energy_table, nullptr, "write a table as docs/FORMATS.md has it"},
 };
 

@@ -13,7 +13,7 @@ namespace assay::imports {
 class Figures;
 
 /// The tools whose output can be imported, in the order of the help.
-inline constexpr std::array<std::string_view, 24> kImportTools = {"nccl-tests",
+inline constexpr std::array<std::string_view, 25> kImportTools = {"nccl-tests",
                                                                   "rccl-tests",
                                                                   "perftest",
                                                                   "nvbandwidth",
@@ -36,7 +36,8 @@ inline constexpr std::array<std::string_view, 24> kImportTools = {"nccl-tests",
                                                                   "ascend-dmi",
                                                                   "nixlbench",
                                                                   "doca-bench",
-                                                                  "tpu"};
+                                                                  "tpu",
+                                                                  "sadf"};
 
 /// Input of an import: the tool's name, the bytes, the path for errors, and the command that was run, for outputs that
 /// do not say it themselves; empty if it is unknown.
@@ -81,6 +82,7 @@ void read_ascend_dmi(std::string_view text, judge::ImportSource& source, Figures
 void read_ascend_dmi_json(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_doca_bench(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_nixlbench(std::string_view text, judge::ImportSource& source, Figures& figures);
+void read_sadf(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_tpu(std::string_view text, judge::ImportSource& source, Figures& figures);
 void read_energy_table(std::string_view text, judge::ImportSource& source, Figures& figures);
 

@@ -1,5 +1,6 @@
 // lookup: finds a step or requirement of a plan, the builds of its probes, and the parameters of one rank.
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "orchestrator/plan/crossing_spots.h"
@@ -8,12 +9,21 @@
 namespace assay::plan {
 
 const Step* Plan::step(std::string_view id) const {
+  if (id.empty()) return nullptr;
+  // The planner's ids begin with the step's number, so that a loop over results need not search all steps for each.
+  std::size_t number = 0;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  if (number > 0 && number <= steps.size() && steps[number - 1].id == id) return &steps[number - 1];
   const auto found = std::ranges::find(steps, id, &Step::id);
   return found == steps.end() ? nullptr : &*found;
 }
 
 const Requirement* Plan::requirement(std::string_view id) const {
-  const auto found = std::ranges::find(profile.requirements, id, &Requirement::id);
+  if (id.empty()) return nullptr;
+  // Every result asks, and ids of a kind differ at their end: most are ruled out by that.
+  const auto found = std::ranges::find_if(profile.requirements, [&](const Requirement& one) {
+    return one.id.size() == id.size() && one.id.back() == id.back() && one.id == id;
+  });
   return found == profile.requirements.end() ? nullptr : &*found;
 }
 

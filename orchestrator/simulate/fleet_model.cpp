@@ -60,15 +60,14 @@ FleetModel::FleetModel(const plan::Plan& plan) : plan_(plan), simulation_(*plan.
     if (one.contrast) contrasts_.emplace(one.id, one.contrast->parameter);
   }
   for (const auto& step : plan.steps) {
-    steps_.emplace(step.id, &step);
     if (const auto key = recipe_key(step); !recipes_.contains(key)) recipes_.emplace(key, recipe_of(step));
   }
   std::set<std::string_view> done;
   for (const auto& cell : plan.coverage) {
     if (!cell.against.empty()) on_of_.emplace(cell.against, cell.step);
     if (cell.against.empty() || !done.insert(cell.requirement).second) continue;
-    contrast(*plan.requirement(cell.requirement), recipes_.at(recipe_key(*steps_.at(cell.step))),
-             recipes_.at(recipe_key(*steps_.at(cell.against))));
+    contrast(*plan.requirement(cell.requirement), recipes_.at(recipe_key(*plan.step(cell.step))),
+             recipes_.at(recipe_key(*plan.step(cell.against))));
   }
 }
 
@@ -77,11 +76,6 @@ std::string FleetModel::recipe_key(const plan::Step& step) const {
   const std::string& id = step.requirements.front();
   const auto found = contrasts_.find(id);
   return found == contrasts_.end() ? id : id + " " + assay::to_json(step.parameters.at(found->second)).dump();
-}
-
-const plan::Step* FleetModel::step(std::string_view id) const {
-  const auto found = steps_.find(id);
-  return found == steps_.end() ? nullptr : found->second;
 }
 
 FleetModel::Recipe FleetModel::recipe_of(const plan::Step& step) const {

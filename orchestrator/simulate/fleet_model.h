@@ -63,8 +63,6 @@ class FleetModel {
   FleetModel(const FleetModel&) = delete;
   FleetModel& operator=(const FleetModel&) = delete;
 
-  /// The step of this id, or nullptr.
-  [[nodiscard]] const plan::Step* step(std::string_view id) const;
   /// Whether this node does not answer.
   [[nodiscard]] bool is_dead(const std::string& node) const { return dead_.contains(node); }
   /// Output of rank `rank` of an attempt of a step, or of an extra test made from one: a record whose host says that it
@@ -116,7 +114,6 @@ class FleetModel {
 
   const plan::Plan& plan_;
   const plan::Simulation& simulation_;
-  std::unordered_map<std::string_view, const plan::Step*> steps_;
   std::unordered_map<std::string_view, const site::Node*> nodes_;
   std::map<std::string, std::vector<const plan::SimulatedFault*>> faults_of_;  ///< by their first node
   std::set<std::string> dead_;

@@ -37,9 +37,9 @@ std::string moment(double after_s) {
 using TestSteps = std::map<std::string, plan::Step, std::less<>>;
 
 /// The step of an extra test; nothing if no step of the plan has such tests.
-std::optional<plan::Step> test_step(const FleetModel& model, const std::string& id,
+std::optional<plan::Step> test_step(const plan::Plan& plan, const std::string& id,
                                     const std::vector<std::string>& nodes) {
-  const plan::Step* const searched = model.step(std::string_view(id).substr(0, id.rfind(".t")));
+  const plan::Step* const searched = plan.step(std::string_view(id).substr(0, id.rfind(".t")));
   if (searched == nullptr) return std::nullopt;
   const auto takes_part = [&](const std::string& node) {
     return std::ranges::find(searched->nodes, node) != searched->nodes.end();
@@ -103,7 +103,7 @@ class RecordMaker {
         judge::watch_record_path(number, plan::site_companion(plan_->profile)) == path)
       return Hall(*plan_, *watch->second.first, watch->second.second).record();
     const auto test = tests_->find(id);
-    const plan::Step* const step = test == tests_->end() ? model_->step(id) : &test->second;
+    const plan::Step* const step = test == tests_->end() ? plan_->step(id) : &test->second;
     std::size_t rank = 0;
     const auto second = std::from_chars(first.ptr + 1, end, rank);
     if (step == nullptr || second.ec != std::errc{} || rank >= step->nodes.size() ||
@@ -307,7 +307,7 @@ class VirtualRun {
 
   void perform_test(judge::Searches& searches, const judge::ExtraTest& test, double begin) {
     const std::string& id = test.step.id;
-    const plan::Step& step = tests_->emplace(id, test_step(*model_, id, test.step.nodes).value()).first->second;
+    const plan::Step& step = tests_->emplace(id, test_step(plan_, id, test.step.nodes).value()).first->second;
     judge::Attempt attempt = ended(step, 1, begin, begin + step.typical_s);
     attempt.evidence = left_by(step, 1);
     attempt.nodes = step.nodes;
@@ -348,12 +348,12 @@ judge::EvidenceReader simulated_evidence(const plan::Plan& plan, const judge::Jo
   auto tests = std::make_shared<TestSteps>();
   for (const auto& attempt : journal.attempts) {
     if (!attempt.is_extra()) continue;
-    if (auto step = test_step(*model, attempt.step, attempt.nodes))
+    if (auto step = test_step(plan, attempt.step, attempt.nodes))
       tests->insert_or_assign(attempt.step, std::move(*step));
   }
   auto times = std::make_shared<VirtualTimes>();
   for (const auto& attempt : journal.attempts) {
-    const plan::Step* const step = model->step(attempt.step);
+    const plan::Step* const step = plan.step(attempt.step);
     if (attempt.is_extra() || step == nullptr || !is_metered(plan, *step)) continue;
     const double begin_s = seconds_of(attempt.begin);
     times->attempts.emplace(std::pair(attempt.step, attempt.number), begin_s);

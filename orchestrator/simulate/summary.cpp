@@ -1,9 +1,7 @@
 // summary: a simulated run against the faults that it was given: found, missed, false alarms.
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string_view>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -94,16 +92,12 @@ void take_switches(const plan::Plan& plan, const judge::Verdict& verdict, Simula
   for (const auto& one : switches) {
     if (!one.stuck) bad_nodes.insert(one.node);
   }
-  std::unordered_map<std::string_view, const plan::Step*> steps;
-  const bool any =
-      std::ranges::any_of(plan.profile.requirements, [](const auto& one) { return one.contrast.has_value(); });
-  for (const auto& step : std::span(plan.steps).first(any ? plan.steps.size() : 0)) steps.emplace(step.id, &step);
   std::map<std::pair<std::string, std::string>, std::set<judge::Outcome>> seen;  // by node and parameter
   for (const auto& result : verdict.results) {
     const auto& contrast = plan.requirement(result.requirement)->contrast;
-    const auto found = contrast ? steps.find(result.step) : steps.end();
-    if (found == steps.end()) continue;
-    const auto& nodes = found->second->nodes;
+    const auto* step = contrast ? plan.step(result.step) : nullptr;
+    if (step == nullptr) continue;
+    const auto& nodes = step->nodes;
     for (const auto& node : nodes) seen[{node, contrast->parameter}].insert(result.outcome);
     const bool expected = std::ranges::any_of(nodes, [&](const std::string& node) { return bad_nodes.contains(node); });
     if (result.required && is_bad(result) && !expected)

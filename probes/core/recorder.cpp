@@ -47,9 +47,11 @@ void Recorder::write(const char* kind, const ordered_json& body) {
   if (sequence_ == 0) line["schema"] = kRecordSchema;
   line["sequence"] = sequence_++;
   line["time"] = utc_text(clock_());
-  line[kind] = body;
+  std::string text = line.dump();
+  text.back() = ',';
   // Text from the machine (a model name, an error message) may be bad UTF-8; replaced bytes keep the line readable.
-  out_ << line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n' << std::flush;
+  out_ << text << '"' << kind << "\":" << body.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << "}\n"
+       << std::flush;
   if (!out_) throw std::runtime_error("stdout cannot be written; the record would be truncated");
 }
 

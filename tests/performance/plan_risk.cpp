@@ -58,6 +58,7 @@ bool is_accepted(const Fleet& fleet, std::mt19937_64& random) {
   const double risk = judge::risk_of(kGuardFactor, fleet.repeats.more_attempts > 0);
   std::vector<std::size_t> counts(nodes.size(), first);
   std::vector<bool> pass(nodes.size());
+  judge::GuardFactors factors;
   const auto judge_all = [&] {
     judge::BetweenRuns between;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -68,7 +69,7 @@ bool is_accepted(const Fleet& fleet, std::mt19937_64& random) {
         const auto estimate = estimate_of(cell, counts[node]);
         judge::Result result;
         judge::decide({.at_least = kLimit, .unit = "1"}, estimate, between.of(estimate, stated),
-                      fleet.stated.instrument, {}, risk, result);
+                      fleet.stated.instrument, {}, risk, result, factors);
         return result.outcome == judge::Outcome::pass;
       });
       if (!pass[node] && counts != std::vector(nodes.size(), first)) return false;

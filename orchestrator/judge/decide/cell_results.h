@@ -27,7 +27,7 @@ class CellResults {
       order_.push_back({place, kWaits});
       return;
     }
-    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.stated));
+    if (!cell.settled) settle(cell, own_scatter(cell.estimate, cell.stated), factors_);
     order_.push_back({place, results_.size()});
     results_.push_back(std::move(cell.result));
   }
@@ -50,11 +50,12 @@ class CellResults {
     std::map<std::string_view, BetweenRuns> between;  // by requirement
     for (const auto& [entry, cell] : waiting_) between[cell.requirement->id].add(cell.result.step, cell.estimate);
     for (auto& [requirement, runs] : between) runs.pool();
+    std::vector<GuardFactors> factors(threads);
     constexpr std::size_t kAtOnce = 256;  // cells of one thread
-    files::in_parallel((waiting_.size() + kAtOnce - 1) / kAtOnce, threads, [&](unsigned, std::size_t part) {
+    files::in_parallel((waiting_.size() + kAtOnce - 1) / kAtOnce, threads, [&](unsigned thread, std::size_t part) {
       for (std::size_t i = part * kAtOnce; i < std::min((part + 1) * kAtOnce, waiting_.size()); ++i) {
         UndecidedCell& cell = waiting_[i].cell;
-        settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated));
+        settle(cell, between.at(cell.requirement->id).of(cell.estimate, cell.stated), factors[thread]);
       }
     });
     for (; !waiting_.empty(); waiting_.pop_front()) {
@@ -100,6 +101,7 @@ class CellResults {
   Results results_;
   std::vector<Entry> order_;
   std::deque<Waiting> waiting_;
+  GuardFactors factors_;  ///< of cells that need not wait
 };
 
 }  // namespace assay::judge

@@ -125,8 +125,16 @@ ReferenceValue reference_from(const AttemptsEstimate& estimate, const Scatter& s
   return {.value = estimate.value, .uncertainty = budget.uncertainty, .degrees = budget.degrees};
 }
 
+double GuardFactors::of(double risk, double degrees) {
+  constexpr std::size_t kMost = 4096;  // if the cells differ after all
+  if (known_.size() >= kMost) known_.clear();
+  const auto [known, is_new] = known_.try_emplace({risk, degrees});
+  if (is_new) known->second = student_quantile(1 - risk, degrees);
+  return known->second;
+}
+
 void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Scatter& scatter, double instrument,
-            const ReferenceValue& reference, double risk, Result& result) {
+            const ReferenceValue& reference, double risk, Result& result, GuardFactors& factors) {
   result.value = estimate.value;
   result.interval = estimate.interval;
   result.each = estimate.each;
@@ -142,7 +150,7 @@ void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Sc
   const auto judge_side = [&](double stated, double sign) {
     const double bound = stated * reference.value;
     const Budget budget = budget_of(estimate, scatter, instrument, reference, stated);
-    const double factor = risk >= kSimpleAcceptance ? 0 : student_quantile(1 - risk, budget.degrees);
+    const double factor = risk >= kSimpleAcceptance ? 0 : factors.of(risk, budget.degrees);
     const double guard = factor * budget.uncertainty;
     const Side side{.limit = bound,
                     .acceptance = moved(bound, sign * guard, estimate),

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "orchestrator/judge/decide/attempts_estimate.h"
 #include "orchestrator/judge/decide/between_runs.h"
@@ -27,6 +29,15 @@ struct ReferenceValue {
 /// relative one.
 ReferenceValue reference_from(const AttemptsEstimate& estimate, const Scatter& scatter, double instrument);
 
+/// The factors t(1 - risk, degrees) of guard bands, each calculated once: most cells of a fleet share them.
+class GuardFactors {
+ public:
+  double of(double risk, double degrees);
+
+ private:
+  std::map<std::pair<double, double>, double> known_;  ///< by risk and degrees
+};
+
 /// Fills outcome, reason, limits, acceptance limits, uncertainty with its terms, margin and false_accept of `result`.
 /// y is the mean of the attempts, u its standard uncertainty, w = t(1 - risk, degrees) * u with the effective degrees
 /// of freedom of Welch and Satterthwaite (GUM G.4), b the one-sided order-statistic bound of all samples:
@@ -35,6 +46,13 @@ ReferenceValue reference_from(const AttemptsEstimate& estimate, const Scatter& s
 /// the next is not known passes and fails conditionally only. `instrument` is relative. Of ratios the logarithms are
 /// compared: pass y >= L exp(w / y), fail y <= L exp(-w / y).
 void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Scatter& scatter, double instrument,
-            const ReferenceValue& reference, double risk, Result& result);
+            const ReferenceValue& reference, double risk, Result& result, GuardFactors& factors);
+
+/// The same for a single cell.
+inline void decide(const plan::Limit& limit, const AttemptsEstimate& estimate, const Scatter& scatter,
+                   double instrument, const ReferenceValue& reference, double risk, Result& result) {
+  GuardFactors factors;
+  decide(limit, estimate, scatter, instrument, reference, risk, result, factors);
+}
 
 }  // namespace assay::judge

@@ -65,7 +65,7 @@ UndecidedCell unchecked_cell(Result result, const std::string& what) {
   return settled_cell(std::move(result));
 }
 
-void settle(UndecidedCell& cell, const Scatter& scatter) {
+void settle(UndecidedCell& cell, const Scatter& scatter, GuardFactors& factors) {
   if (cell.settled) return;
   cell.settled = true;
   Result& result = cell.result;
@@ -73,7 +73,7 @@ void settle(UndecidedCell& cell, const Scatter& scatter) {
     result.outcome = Outcome::inconclusive;
     result.reason = std::move(reason);
   };
-  decide(cell.requirement->limit, cell.estimate, scatter, cell.instrument, cell.reference, cell.risk, result);
+  decide(cell.requirement->limit, cell.estimate, scatter, cell.instrument, cell.reference, cell.risk, result, factors);
   if (cell.requirement->contrast)
     result.reason = contrast_words(*cell.requirement, cell.unit, scatter, cell.risk, result);
   if (!finite(result)) {

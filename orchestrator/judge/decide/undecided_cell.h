@@ -37,7 +37,7 @@ UndecidedCell settled_cell(Result result);
 UndecidedCell unchecked_cell(Result result, const std::string& what);
 
 /// Decides `cell`, unless it is settled.
-void settle(UndecidedCell& cell, const Scatter& scatter);
+void settle(UndecidedCell& cell, const Scatter& scatter, GuardFactors& factors);
 
 /// One sentence on `result`, a decided cell of `requirement`, whose two figures are in `unit`: "nvls made no
 /// difference: 837.8 GB/s with it, 838.1 GB/s without; a gain of at least 5 % is demanded." An undecided one also says

@@ -114,8 +114,7 @@ GroupEvidence evidence_of(const JudgeInputs& given, const plan::Step& step) {
 
 /// The counter that rose most in the group that falls out; also gives the points of `knee` its values.
 std::optional<KneeCounter> risen(const JudgeInputs& given, const KneeRange& range, KneeFound& knee) {
-  std::optional<KneeCounter> most;
-  double most_rise = 0;
+  std::optional<CounterRise> most;
   std::vector<GroupEvidence> found;
   for (const auto& [step, result] : range.groups) found.push_back(evidence_of(given, *step));
   for (const Counter& counter : kCounters) {
@@ -132,20 +131,15 @@ std::optional<KneeCounter> risen(const JudgeInputs& given, const KneeRange& rang
       if (result == range.first) at = values;
       if (step->nodes.size() <= range.kept) before.insert(before.end(), values.begin(), values.end());
     }
-    if (before.size() < 2 || at.empty()) continue;
-    // Robust, because a counter rises before the figure leaves its band.
-    const double usual = median(before);
-    const double spread = std::max({robust_sigma(before), counter.least, kLeastRelative * std::abs(usual)});
-    const double rise = (median(at) - usual) / spread;
-    if (rise <= kRose || rise <= most_rise) continue;
-    most_rise = rise;
-    most = {.name = std::string(counter.name), .before = usual, .at = median(at), .spread = spread};
+    auto rise = rise_of(std::string(counter.name), before, at, counter.least);
+    if (!rise || (most && rise->deviations <= most->deviations)) continue;
+    most = std::move(rise);
     for (auto& point : knee.points) {
       const auto value = by_step.find(point.step);
       point.counter = value == by_step.end() ? std::nullopt : std::optional(value->second);
     }
   }
-  return most;
+  return most ? std::optional(std::move(most->counter)) : std::nullopt;
 }
 
 double divisor(const plan::Requirement& requirement, std::size_t nodes) {
@@ -236,6 +230,17 @@ void tell(const KneeRange& range, const Localised* search, KneeFound& knee) {
 }
 
 }  // namespace
+
+std::optional<CounterRise> rise_of(const std::string& name, const std::vector<double>& before,
+                                   const std::vector<double>& at, double least) {
+  if (before.size() < 2 || at.empty()) return std::nullopt;
+  // Robust, because a counter rises before the figure leaves its band.
+  const double usual = median(before), now = median(at);
+  const double spread = std::max({robust_sigma(before), least, kLeastRelative * std::abs(usual)});
+  const double rise = (now - usual) / spread;
+  if (rise <= kRose) return std::nullopt;
+  return CounterRise{{.name = name, .before = usual, .at = now, .spread = spread}, rise};
+}
 
 KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Requirement& requirement,
                   const plan::Step& step) {

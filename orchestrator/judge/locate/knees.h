@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,21 @@ struct KneeRange {
 KneeRange knee_at(const plan::Plan& plan, const Results& results, const plan::Requirement& requirement,
                   const plan::Step& step);
 
+/// A counter that rose, and by how many deviations.
+struct CounterRise {
+  KneeCounter counter;
+  double deviations = 0;
+};
+
+/// The counter `name` by its values in attempts of the groups that keep a figure, and of the one that falls out:
+/// nothing if the median did not rise by more than three of their (scaled median absolute) deviations, of which `least`
+/// and a twentieth of their median are the smallest, or if there are fewer than two and one of them.
+std::optional<CounterRise> rise_of(const std::string& name, const std::vector<double>& before,
+                                   const std::vector<double>& at, double least);
+
 /// The knee of every figure that has one, in the order of profile and rails, by the results and searches of `verdict`.
-/// A counter, as a mean over nodes, is named if its median in the group that falls out is above that of the attempts of
-/// the groups that keep the figure by more than three of their (scaled median absolute) deviations; of several the one
-/// that rose most against that. None of a rehearsal.
+/// A counter, as a mean over nodes, is named by rise_of(); of several the one that rose most against its deviation.
+/// None of a rehearsal.
 std::vector<KneeFound> knees_of(const plan::Plan& plan, const Verdict& verdict, const Journal& journal,
                                 const EvidenceReader& evidence);
 

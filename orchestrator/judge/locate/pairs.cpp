@@ -66,7 +66,7 @@ using Network = std::pair<std::string_view, std::string_view>;
 /// The pairs of every requirement of scope pair, in the order of the profile, by figure.
 class Figures {
  public:
-  explicit Figures(const plan::Plan& plan) {
+  explicit Figures(const plan::Plan& plan) : plan_(plan) {
     for (const auto& requirement : plan.profile.requirements) {
       if (requirement.scope != plan::JudgedScope::pair || requirement.demand) continue;
       const std::string name = figure_of(plan, requirement);
@@ -82,9 +82,6 @@ class Figures {
       index_.emplace(node.name, names_.size());
       names_.push_back(node.name);
     }
-    for (const auto& step : plan.steps) {
-      if (step.nodes.size() == 2) steps_.emplace(step.id, &step);
-    }
   }
 
   [[nodiscard]] bool empty() const { return figures_.empty(); }
@@ -92,15 +89,16 @@ class Figures {
   /// `lost`: as of localise_pairs.
   void take(const Result& result, const std::set<std::string>& lost) {
     const auto judged = judged_.find(result.requirement);
-    const auto step = steps_.find(result.step);
-    if (judged == judged_.end() || step == steps_.end() || (!result.value && !is_short(result))) return;
-    const auto& nodes = step->second->nodes;
+    if (judged == judged_.end() || (!result.value && !is_short(result))) return;
+    const auto* const step = plan_.step(result.step);
+    if (step == nullptr || step->nodes.size() != 2) return;
+    const auto& nodes = step->nodes;
     // A pair that broke because one of its nodes went away says nothing of the other.
     if (result.outcome == Outcome::error &&
         std::ranges::any_of(nodes, [&](const std::string& node) { return lost.contains(node); }))
       return;
     const std::size_t attempts = result.value ? result.each.size() : static_cast<std::size_t>(result.attempts);
-    figures_[judged->second.figure].by_rail[step->second->rail].add(
+    figures_[judged->second.figure].by_rail[step->rail].add(
         {.a = index_.at(nodes[0]),
          .b = index_.at(nodes[1]),
          .direction = judged->second.direction,
@@ -110,7 +108,7 @@ class Figures {
          .share = result.value ? share_of(result) : 0,
          .attempts = attempts,
          .missed = result.value ? missed_attempts(result) : attempts,
-         .step = step->first});
+         .step = step->id});
   }
 
   std::vector<Localised> localised() {
@@ -141,11 +139,11 @@ class Figures {
     PairDirection direction = PairDirection::both;
   };
 
+  const plan::Plan& plan_;
   std::vector<PairFigure> figures_;
   std::unordered_map<std::string_view, Judged> judged_;  ///< by requirement
   std::unordered_map<std::string_view, std::size_t> index_;
   std::vector<std::string> names_;
-  std::unordered_map<std::string_view, const plan::Step*> steps_;
 };
 
 }  // namespace

@@ -142,18 +142,14 @@ NodesByHost nodes_by_host(const Journal& journal) {
 }
 
 std::vector<Localised> localise_parts(const plan::Plan& plan, const Results& results, const NodesByHost& hosts) {
-  std::unordered_map<std::string_view, const plan::Step*> steps;
-  for (const auto& step : plan.steps) {
-    if (step.nodes.size() > 1) steps.emplace(step.id, &step);
-  }
   std::vector<std::pair<std::string_view, std::string_view>> order;  // step and requirement
   std::map<std::pair<std::string_view, std::string_view>, PartFigure> figures;
   for (const auto& result : results) {
-    const auto step = steps.find(result.step);
-    if (step == steps.end() || !result.value || result.is_of_demand()) continue;
+    const auto* const step = plan.step(result.step);
+    if (step == nullptr || step->nodes.size() < 2 || !result.value || result.is_of_demand()) continue;
     const auto* const requirement = plan.requirement(result.requirement);
     const auto figure = [&]() -> PartFigure& {
-      const std::pair key(std::string_view(step->second->id), std::string_view(requirement->id));
+      const std::pair key(std::string_view(step->id), std::string_view(requirement->id));
       const auto [known, is_new] = figures.try_emplace(key);
       if (is_new) order.push_back(key);
       return known->second;
@@ -162,11 +158,11 @@ std::vector<Localised> localise_parts(const plan::Plan& plan, const Results& res
     const auto arrow = id.find('>');
     const auto* const metric = plan.probes.at(requirement->probe).description.metric(requirement->metric);
     if (arrow != std::string::npos) {
-      const auto source = part_of(*step->second, id.substr(0, arrow), hosts);
-      const auto target = part_of(*step->second, id.substr(arrow + 1), hosts);
+      const auto source = part_of(*step, id.substr(0, arrow), hosts);
+      const auto target = part_of(*step, id.substr(arrow + 1), hosts);
       if (source && target) figure().add_pair(result, *source, *target);
     } else if (metric->kind == MetricKind::fault && misses_limit(result)) {
-      if (const auto part = part_of(*step->second, id, hosts)) figure().accuse(result, *part);
+      if (const auto part = part_of(*step, id, hosts)) figure().accuse(result, *part);
     }
   }
   std::vector<Localised> all;

@@ -102,8 +102,6 @@ Searches::Searches(const plan::Plan& plan, const Results& results, const Journal
 
 /// The searches that are due, in the plan's order.
 void Searches::find_due(const Results& results, const Journal& journal) {
-  std::unordered_map<std::string_view, const plan::Step*> steps;
-  for (const auto& step : plan_.steps) steps.emplace(step.id, &step);
   std::unordered_map<std::string_view, std::vector<const Result*>> results_of;
   for (const auto& result : results) results_of[result.step].push_back(&result);
   std::unordered_map<std::string, AttemptOutcome> ended_as;
@@ -113,7 +111,7 @@ void Searches::find_due(const Results& results, const Journal& journal) {
   for (const auto& planned : plan_.searches) {
     auto inquiry = std::make_unique<SearchRecord>();
     inquiry->planned = &planned;
-    inquiry->step = steps.at(planned.step);
+    inquiry->step = plan_.step(planned.step);
     // No node is named by a step that was killed at its deadline: all of its ranks waited.
     const auto ended = ended_as.find(planned.step);
     const bool hung = ended != ended_as.end() && ended->second == AttemptOutcome::deadline;

@@ -23,7 +23,6 @@ struct Blame {
 class NodeJudge {
  public:
   NodeJudge(const plan::Plan& plan, const Verdict& verdict) : plan_(plan), verdict_(verdict) {
-    for (const auto& step : plan.steps) steps_.emplace(step.id, &step);
     for (const auto& node : plan.site.nodes) {
       index_.emplace(node.name, nodes_.size());
       all_.push_back(node.name);
@@ -50,7 +49,7 @@ class NodeJudge {
 
   /// The nodes that the result speaks of: those of its step, or by its name where nothing was planned.
   [[nodiscard]] NodeNames nodes_of(const Result& result) const {
-    if (const auto step = steps_.find(result.step); step != steps_.end()) return step->second->nodes;
+    if (const auto* step = plan_.step(result.step); step != nullptr) return step->nodes;
     if (result.subject.kind == "cluster") return all_;
     if (index_.contains(result.subject.id)) return {result.subject.id};
     const std::string& id = result.subject.id;
@@ -106,7 +105,6 @@ class NodeJudge {
 
   const plan::Plan& plan_;
   const Verdict& verdict_;
-  std::unordered_map<std::string_view, const plan::Step*> steps_;
   std::unordered_map<std::string, std::size_t> index_;
   NodeNames all_;
   std::vector<NodeVerdict> nodes_;

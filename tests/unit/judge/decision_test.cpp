@@ -131,6 +131,22 @@ TEST(decision, a_reference_has_a_share_in_the_uncertainty) {
   EXPECT_EQ(*result.limit_low, 90);
 }
 
+TEST(decision, cells_that_share_factors_are_decided_as_each_alone) {
+  GuardFactors factors;
+  for (const double risk : {0.05, 0.025}) {
+    for (const auto& values : {std::vector{110.0, 111.0, 109.0}, {110, 111, 109, 110}, {108, 111, 109, 110}}) {
+      const auto estimate = estimate_of(steady(values));
+      const Scatter scatter = own_scatter(estimate, {});
+      Result alone{.unit = "B/s"}, shared{.unit = "B/s"};
+      decide({.at_least = 108, .unit = "B/s"}, estimate, scatter, 0.01, {}, risk, alone);
+      for (int i = 0; i < 2; ++i)
+        decide({.at_least = 108, .unit = "B/s"}, estimate, scatter, 0.01, {}, risk, shared, factors);
+      EXPECT_EQ(shared.guard_factor, alone.guard_factor);
+      EXPECT_EQ(shared.reason, alone.reason);
+    }
+  }
+}
+
 TEST(decision, one_attempt_cannot_tell_how_runs_differ) {
   const auto estimate = estimate_of(steady({110}));
   EXPECT_EQ(decided(estimate, {.at_least = 100, .unit = "B/s"}).outcome, Outcome::conditional_pass);
