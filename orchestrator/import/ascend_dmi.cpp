@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDmiHint = "import the output of `ascend-dmi -f` or `ascend-dmi --bw`, of p2p with --fmt json";
-constexpr double kMicrosecond = 1e-6;
 
 constexpr Column kDmiColumns[] = {{.head = "Device"},
                                   {.head = "Execute Times"},

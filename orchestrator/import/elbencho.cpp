@@ -12,7 +12,6 @@
 namespace assay::imports {
 namespace {
 
-constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
 
 struct ElbenchoColumn {
   std::string_view column;

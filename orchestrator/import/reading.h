@@ -24,6 +24,8 @@ using ImportRefusal = InputError;
 
 /// Unit of tools that name MiB, or MB and mean MiB.
 inline constexpr double kMebibyte = 1 << 20, kGibibyte = 1 << 30;
+/// Units of time in s.
+inline constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
 /// Unit of tools that say Gb/s, in B/s.
 inline constexpr double kGigabitPerSecond = 1e9 / 8;
 

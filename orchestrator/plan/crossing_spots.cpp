@@ -38,6 +38,14 @@ std::vector<std::string> controls_of(const site::Site& site, const site::Crossin
   return others.empty() ? own : others;
 }
 
+/// The first export of `tenant` at the server of `path`, an export too; empty if the site declares none.
+std::string own_export(const site::Site& site, const site::CrossingPath& path, const std::string& tenant) {
+  const auto found = std::ranges::find_if(site.crossings->paths, [&](const site::CrossingPath& one) {
+    return one.type == PathClass::nfs && one.tenant == tenant && one.address == path.address && one.port == path.port;
+  });
+  return found == site.crossings->paths.end() ? "" : found->resource;
+}
+
 Spot without_nodes(const site::CrossingPath& path, std::string reason) {
   return {.subject = {"group", path.name}, .reason = std::move(reason), .path = path.name};
 }
@@ -79,7 +87,7 @@ std::vector<Spot> crossing_spots(const Requirement& requirement, const site::Sit
   return spots;
 }
 
-void add_path(const site::Site& site, const std::string& name, Values& parameters) {
+void add_path(const site::Site& site, const std::string& name, const std::string& node, Values& parameters) {
   const site::CrossingPath* const path = site.crossings ? path_named(site, name) : nullptr;
   if (path == nullptr) return;
   parameters["path"] = path->name;
@@ -87,6 +95,10 @@ void add_path(const site::Site& site, const std::string& name, Values& parameter
   parameters["port"] = std::int64_t{path->port};
   parameters["resource"] = path->resource;
   parameters["watched"] = std::string(path->target.empty() ? "off" : "on");
+  if (parameters.contains("folder")) {  // from revision 3 of the probe on
+    parameters["folder"] = path->folder;
+    parameters["own_export"] = path->folder.empty() ? "" : own_export(site, *path, tenant_of(site, node));
+  }
   parameters["interface"] = path->interface;
   parameters["region"] = path->region;
   parameters["tls"] = std::string(path->tls ? "on" : "off");
@@ -127,7 +139,7 @@ std::string crossing_words(const Plan& plan) {
     text += fmt::format(
         "crossing: {} nodes of {} try {} of {}: {} to {}{}, at most {} times, 1 s apart; a node of {} "
         "does the same{}\n",
-        count, place.second, path.name, path.tenant, sent_on(path.type),
+        count, place.second, path.name, path.tenant, path.folder.empty() ? sent_on(path.type) : kSentByHandle,
         path.address.empty() ? path.tenant : path.address, path.port == 0 ? "" : fmt::format(" port {}", path.port),
         tries, path.tenant,
         path.target.empty()              ? ""

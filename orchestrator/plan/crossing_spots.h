@@ -20,8 +20,8 @@ std::vector<const site::CrossingPath*> paths_of(const site::Site& site, const Re
 /// tenant has no node, or that no other tenant could cross, has a spot without nodes. The subject is group "NODE>PATH".
 std::vector<Spot> crossing_spots(const Requirement& requirement, const site::Site& site);
 
-/// Writes the site's fields of the path `name` into `parameters` of a rank.
-void add_path(const site::Site& site, const std::string& name, Values& parameters);
+/// Writes the site's fields of the path `name` into `parameters` of a rank; `node` is the one that must not reach it.
+void add_path(const site::Site& site, const std::string& name, const std::string& node, Values& parameters);
 
 /// The tenant of a node; empty if it has none.
 std::string tenant_of(const site::Site& site, const std::string& node);

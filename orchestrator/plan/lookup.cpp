@@ -62,7 +62,7 @@ std::vector<std::string> machines_of(const site::Site& site, const std::map<std:
 
 Values parameters_of(const site::Site& site, const Step& step, std::size_t rank) {
   Values parameters = step.parameters;
-  if (!step.path.empty()) add_path(site, step.path, parameters);
+  if (!step.path.empty()) add_path(site, step.path, step.nodes.front(), parameters);
   if (step.plane.empty()) return parameters;
   const site::Node& node = *site.node(step.nodes[rank]);
   for (const char* name : {"interface", "device"}) {

@@ -15,7 +15,8 @@ template <class Io, Of<CrossingPath> P>
 void fields(Io& io, P& path) {
   io("name", path.name), io("class", path.type), io("tenant", path.tenant), io.sparse("address", path.address);
   io.sparse("target", path.target);
-  io.sparse("port", path.port), io.sparse("resource", path.resource), io.sparse("interface", path.interface);
+  io.sparse("port", path.port), io.sparse("resource", path.resource), io.sparse("folder", path.folder);
+  io.sparse("interface", path.interface);
   io.sparse("region", path.region), io.sparse("tls", path.tls), io.sparse("credentials", path.credentials);
 }
 
@@ -78,6 +79,7 @@ std::optional<InputError> check_fields(const CrossingPath& path, const std::stri
       type != PathClass::ib_path)
     return error("resource", "is not a field",
                  "it goes with nfs, s3, metadata, bmc_redfish, udp, ib_path, nvlink and roce");
+  if (!path.folder.empty() && type != PathClass::nfs) return error("folder", "is not a field", "it goes with nfs");
   if (!path.interface.empty() && type != PathClass::l2) return error("interface", "is not a field", "it goes with l2");
   if ((!path.credentials.empty() || !path.region.empty() || path.tls) && type != PathClass::s3)
     return error("credentials", "or region or tls is not a field", "they go with s3");

@@ -19,15 +19,16 @@ namespace assay::site {
 struct CrossingPath {
   std::string name;  ///< of the letters of a node's name, unique
   PathClass type = PathClass::tcp;
-  std::string tenant;       ///< whose it is
-  std::string address;      ///< numeric: no name is resolved; ib_path: a GID; nvlink: none
-  std::string target;       ///< node of the tenant that holds the address and watches it, or offers memory
-  int port = 0;             ///< 0: the class has none
-  std::string resource;     ///< nfs: the export; s3: the bucket; metadata, bmc_redfish: the path; udp: the datagram;
-                            ///< ib_path: the partition key; nvlink, roce: a folder that the path's nodes share
-  std::string interface;    ///< l2: of the nodes that try; empty: the one that the route to the address takes
-  std::string region;       ///< s3
-  bool tls = false;         ///< s3: over HTTPS
+  std::string tenant;     ///< whose it is
+  std::string address;    ///< numeric: no name is resolved; ib_path: a GID; nvlink: none
+  std::string target;     ///< node of the tenant that holds the address and watches it, or offers memory
+  int port = 0;           ///< 0: the class has none
+  std::string resource;   ///< nfs: the export; s3: the bucket; metadata, bmc_redfish: the path; udp: the datagram;
+                          ///< ib_path: the partition key; nvlink, roce: a folder that the path's nodes share
+  std::string folder;     ///< nfs: one that the path's nodes share, for the export's file handle; empty: only its name
+  std::string interface;  ///< l2: of the nodes that try; empty: the one that the route to the address takes
+  std::string region;     ///< s3
+  bool tls = false;       ///< s3: over HTTPS
   std::string credentials;  ///< s3: a file of mode 0600 on each node, with the key of that node's own tenant
 };
 

@@ -24,7 +24,7 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of training steps and of
 # serving in -C storage and -C train.
 set(one_cluster cluster faults)
-set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway power_cut nfs_kernel local_disks)
+set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway crossing_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
 foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
@@ -49,11 +49,13 @@ foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
   set_tests_properties(cluster.${area} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 TIMEOUT 1800 RESOURCE_LOCK ${lock} COST 100 ${fixture}
     ENVIRONMENT "ASSAY_E2E=${cluster_installation};ASSAY_LYING_FS=${CMAKE_BINARY_DIR}/bin/lying_fs;ASSAY_STORAGE_PROTOCOLS=$<TARGET_FILE:storage_protocols>;ASSAY_S3_ONCE=$<TARGET_FILE:s3_once>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 endforeach()
-# Tenants in namespaces, in every run; with more rounds in -C cluster. The judged run is of assay itself.
+# Tenants in namespaces: an opened path, a closed one and a missing control in every run; all cases, in more rounds, in -C cluster. The
+# judged run is of assay itself.
 foreach(rounds 2 20)
-  set(only_in "")
-  if(rounds EQUAL 20)
-    set(only_in CONFIGURATIONS cluster)
+  set(only_in CONFIGURATIONS cluster)
+  if(rounds EQUAL 2)
+    set(only_in Crossing.test_each_leak_is_found_and_named Crossing.test_no_closed_path_is_accused_and_a_drop_is_no_refusal
+      Crossing.test_a_control_that_is_not_answered_says_so)
   endif()
   add_test(NAME cluster.crossing_${rounds} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_test.py ${only_in})
   set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
@@ -62,10 +64,15 @@ endforeach()
 if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries and a made-up device of the kernel
   add_library(fake_rdma_cm MODULE fakes/fake_rdma_cm.cpp)
   target_link_libraries(fake_rdma_cm PRIVATE assay_flags)
-  foreach(what stop keys)
-    add_test(NAME cluster.crossing_${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_${what}_test.py)
-    set_tests_properties(cluster.crossing_${what} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 120
-      ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
+  foreach(what stop keys keys_20)
+    set(only_in "")
+    if(what STREQUAL keys_20)
+      set(only_in CONFIGURATIONS cluster)
+    endif()
+    string(REPLACE "_20" "" file ${what})
+    add_test(NAME cluster.crossing_${what} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_${file}_test.py ${only_in})
+    set_tests_properties(cluster.crossing_${what} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 300
+      ENVIRONMENT "ASSAY_CROSSING_ROUNDS=$<IF:$<STREQUAL:${what},keys_20>,20,2>;ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
   endforeach()
 endif()
 add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)

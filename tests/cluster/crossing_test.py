@@ -30,6 +30,13 @@ PROBE = os.environ["ASSAY_CROSSING"]
 ROUNDS = int(os.environ.get("ASSAY_CROSSING_ROUNDS", "2"))
 FAKE_CUDA = os.environ["FAKE_CUDA"]
 TOKEN = "ab" * 32
+# Red's own export, the folder in which it looks for the handle, outcome and evidence.
+HANDLES = [
+    ("/near", "notes", "answered", "NFS gave its attributes by a handle mixed with that of /near"),
+    ("/apart", "notes", "refused", "/apart has another fsid"),
+    ("", "notes", "refused", "its handle: NFS4ERR_"),
+    ("/near", "elsewhere", "unclear", "no handle of it came into"),
+]
 LASTING = ("--tries=10", "--timeout=4s")  # and the pauses between them: longer than it may take to stop
 
 
@@ -260,6 +267,34 @@ class Crossing(unittest.TestCase):
                     self.assertEqual(crossing["answered"]["samples"], [1 if leak else 0])
                     self.assertEqual(pages, [1 if leak else 0])
 
+    def begin_by_handle(self, own, folder, *more):
+        """Both ranks at /closed, by its name and its file handle, which red looks for in `folder`; `own` is an export of red or none ("")."""
+        words = ["--class=nfs", "--path=nfs-path", "--address=10.6.0.2", "--port=2049", "--resource=/closed", *more]
+        words += [f"--own-export={own}"] if own else []
+        token = os.urandom(32).hex()
+        return [
+            self.start(name, rank, [*words, f"--folder={self.scratch / of_rank}"], 2, token)
+            for rank, (name, of_rank) in enumerate((("red1", folder), ("blue1", "notes")))
+        ]
+
+    def by_handle(self, own, folder):
+        return self.records_of("nfs", self.begin_by_handle(own, folder, "--tries=1", "--timeout=700ms"))
+
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_a_handle_leads_into_the_export_only_beside_one_in_the_same_file_system(self):
+        self.fabric.filter("drop")
+        cases = HANDLES * ROUNDS
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            for case, (crossing, control) in zip(cases, pool.map(lambda case: self.by_handle(*case[:2]), cases)):
+                own, folder, outcome, evidence = case
+                with self.subTest(own=own, folder=folder):
+                    self.assertEqual(control["tried"], "control answered", control)
+                    self.assertEqual(crossing["outcome"], outcome, crossing)
+                    self.assertEqual(crossing["answered"]["samples"], [1 if outcome == "answered" else 0])
+                    self.assertTrue(crossing["evidence"].startswith(BY_ITSELF["nfs"]), crossing)
+                    self.assertIn(evidence, crossing["evidence"])
+        self.assertEqual(list((self.scratch / "notes").iterdir()), [], "notes are left")
+
     def test_a_control_that_is_not_answered_says_so(self):
         self.fabric.filter("drop")
         words = ["--class=tcp", "--path=p", "--address=10.2.0.2", "--port=8081", "--tries=1", "--timeout=700ms"]
@@ -318,12 +353,21 @@ class Crossing(unittest.TestCase):
             with self.subTest(kind=kind):
                 self.check_stops(self.start("blue1", 0, words))
 
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_it_stops_while_a_handle_is_offered_or_waited_for(self):
+        self.fabric.filter("drop")
+        for process in self.begin_by_handle("/near", "elsewhere", *LASTING):
+            self.check_stops(process)
+        self.assertEqual(list((self.scratch / "notes").iterdir()), [], "notes are left")
+
     def test_nothing_is_sent_but_to_the_declared_addresses(self):
         self.fabric.filter("drop")
         sniffer = Sniffer(self.fabric, "red1", "eth0", "eth1")
         tried = self.all_tried()
         for ipv6 in (False, True):
             self.watched("udp", 9000, ipv6)
+        if "nfs" in PORTS:
+            self.by_handle("/near", "notes")
         seen = sniffer.stop()
         declared = {
             ("udp" if kind in ("udp", "bmc_ipmi") else "tcp", address_of(HOSTS.get(kind, "bmc"), ipv6), PORTS[kind])

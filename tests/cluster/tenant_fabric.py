@@ -38,7 +38,7 @@ for absent in MISSING:
     del PORTS[absent]
 HOSTS = {"tcp": "blue2", "udp": "blue2", "kubelet": "blue2", "nfs": "store", "s3": "store"}  # others: bmc
 ONLY_IPV4 = ("nfs", "bmc_ipmi")  # whose servers here have no other address
-BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403"}  # which all tenants reach; the service refuses
+BY_ITSELF = {"nfs": "NFS4ERR", "s3": "HTTP status 403 AccessDenied"}  # which all tenants reach; the service refuses
 # Ports of TCP on which a connection is accepted, and what is then said: SERVICES ADDRESS CERTIFICATE KEY PORT...
 SERVICES = r"""
 import http.server, socket, socketserver, ssl, sys, threading
@@ -75,10 +75,14 @@ print("ready", flush=True)
 threading.Event().wait()
 """
 GANESHA = """
-NFS_CORE_PARAM {{ NFS_Protocols = 4; Bind_addr = 10.6.0.2; NFS_Port = 2049; Enable_NLM = false; Enable_RQUOTA = false; }}
+NFS_CORE_PARAM {{ NFS_Protocols = 4; Bind_addr = {address}; NFS_Port = 2049; Enable_NLM = false; Enable_RQUOTA = false; }}
 NFSv4 {{ Graceless = true; RecoveryRoot = {base}/nfs; Minor_Versions = 0, 1, 2; }}
 EXPORT {{ Export_ID = 1; Path = "{base}/closed"; Pseudo = "/closed"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
-  CLIENT {{ Clients = 10.1.0.2, 10.2.0.2; Access_Type = RW; }} }}
+  CLIENT {{ Clients = {blue}; Access_Type = RW; }} }}
+EXPORT {{ Export_ID = 3; Path = "{base}/near"; Pseudo = "/near"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = {red}; Access_Type = RW; }} }}
+EXPORT {{ Export_ID = 4; Path = "{base}/apart"; Pseudo = "/apart"; Access_Type = NONE; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }}
+  CLIENT {{ Clients = {red}; Access_Type = RW; }} }}
 EXPORT {{ Export_ID = 2; Path = "{base}/leak"; Pseudo = "/leak"; Access_Type = RW; Protocols = 4; Transports = TCP; SecType = sys; FSAL {{ Name = VFS; }} }}
 """
 IPMI = """name "bmc"
@@ -101,6 +105,19 @@ def run(*words, **more):
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
     return done.stdout
+
+
+def ganesha(base, address, blue, red):
+    """The words of a shell, in mounts of its own, for nfs-ganesha at `address`: below `base` the export closed for the addresses `blue`, near beside it for
+    `red`, apart for `red` on a file system of its own, and leak for all."""
+    for folder in ("closed", "leak", "near", "apart", "nfs", "run"):
+        (base / folder).mkdir(exist_ok=True)
+    clients = {"blue": ", ".join(blue), "red": ", ".join(red)}
+    (base / "ganesha.conf").write_text(GANESHA.format(base=base, address=address, **clients))
+    run("truncate", "-s", "16M", base / "disk")
+    run("mkfs.ext4", "-q", base / "disk")
+    mounts = f"mkdir -p /var/lib/nfs && mount --bind {base}/nfs /var/lib/nfs && mount -o loop {base}/disk {base}/apart"
+    return f"{mounts} && exec ganesha.nfsd -F -f {base}/ganesha.conf -L {base}/ganesha.log -p {base}/run/pid -N EVENT"
 
 
 def address_of(name, ipv6=False):
@@ -195,19 +212,17 @@ class Fabric:
         if "bmc_ipmi" in PORTS:
             files = ("-c", self.scratch / "lan.conf", "-f", self.scratch / "emu", "-s", self.scratch)
             self.start("bmc", "ipmi_sim", *files, "-n")
-        for folder in ("objects", "closed", "leak", "nfs", "run"):
+        for folder in ("objects", "closed", "notes", "elsewhere"):
             (self.scratch / folder).mkdir()
         (self.scratch / "objects" / "secret").write_text("of blue")
         (self.scratch / "closed" / "secret").write_text("of blue")
         objects = (self.scratch / "objects", "blue", "blue-secret")
         for ipv6 in (False, True):
             self.start("store", sys.executable, "-c", self.object_server(), *objects, address_of("store", ipv6))
-        (self.scratch / "ganesha.conf").write_text(GANESHA.format(base=self.scratch))
         if "nfs" in PORTS:
-            server = f"ganesha.nfsd -F -f {self.scratch}/ganesha.conf -L {self.scratch}/ganesha.log"
-            own = f"mkdir -p /var/lib/nfs && mount --bind {self.scratch}/nfs /var/lib/nfs"
-            command = f"{own} && exec {server} -p {self.scratch}/run/pid -N EVENT"
-            self.start("store", "unshare", "--mount", "sh", "-c", command)
+            blue = [address_of("blue1"), address_of("blue2")]
+            words = ganesha(self.scratch, address_of("store"), blue, [address_of("red1")])
+            self.start("store", "unshare", "--mount", "sh", "-c", words)
         for tenant in ("blue", "red"):
             secret = self.scratch / f"{tenant}.json"
             secret.write_text(json.dumps({"access_key": tenant, "secret_key": f"{tenant}-secret"}))
@@ -219,6 +234,7 @@ class Fabric:
         return (
             f"import sys, pathlib, socket, http.server\nsys.path.insert(0, {str(FAKES)!r})\nimport object_server as o\n"
             "o.Service.folder = pathlib.Path(sys.argv[1])\no.Service.access, o.Service.secret = sys.argv[2:4]\n"
+            "o.Service.others = {'red': 'red-secret'}\n"
             "server = http.server.ThreadingHTTPServer\nserver.address_family = socket.AF_INET6 if ':' in sys.argv[4] else socket.AF_INET\n"
             "server((sys.argv[4], 9001), o.Service).serve_forever()\n"
         )

@@ -5,9 +5,10 @@ import shutil
 import unittest
 
 from bench import ClusterBench
-from harness import main, requirement
+from harness import main, requirement, wait_for
 from nightly import nightly
 from node import command
+from tenant_fabric import MISSING, ganesha
 
 CONSENT = "the test, today, its own namespaces"
 PORT = 22  # of the sshd that every node has
@@ -133,6 +134,29 @@ class Tenants(ClusterBench):
         closed = self.sweep("2026-01-07", site)
         self.assertEqual([one["node"] for one in closed], ["n04"])
         self.assertTrue(closed[0]["words"].endswith("None since 2026-01-07."), closed)
+
+    @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
+    def test_an_export_is_open_by_its_handle_to_the_tenant_with_one_beside_it(self):
+        (self.scratch / "notes").mkdir()
+        addresses = list(self.addresses.values())
+        words = ganesha(self.scratch, addresses[0], addresses[:2], addresses[2:])
+        server = self.cluster["n01"].start("unshare", "--mount", "sh", "-c", words)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        log = self.scratch / "ganesha.log"
+        wait_for(lambda: log.exists() and "NFS SERVER INITIALIZED" in log.read_text(), "nfs-ganesha serves", 60)
+        done = self.run_apart(
+            ("blue-home", "nfs", addresses[0], {"resource": "/closed", "folder": str(self.scratch / "notes")}),
+            ("red-home", "nfs", addresses[0], {"resource": "/near", "tenant": "red"}),
+            out="judged",  # the server has "run"
+        )
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("by that tenant's file handle and by at most four mixed of it", done.stderr)
+        cells = {cell: outcome for cell, (outcome, _) in self.cells().items() if cell[0] == "apart.nfs"}
+        closed = {("apart.nfs", f"{node}>red-home"): "pass" for node in ("n01", "n02")}
+        self.assertEqual(cells, {("apart.nfs", f"{node}>blue-home"): "fail" for node in ("n03", "n04")} | closed)
+        self.assertIn("path blue-home", self.cells()["apart.nfs", "n03>blue-home"][1])
+        self.assertEqual(self.verify().returncode, 0)
 
     def test_without_an_answered_control_nothing_is_judged(self):
         done = self.run_apart(("nobody", "tcp", "10.77.200.1", {"port": PORT}))

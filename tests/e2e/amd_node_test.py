@@ -22,6 +22,9 @@ SMALL = {  # of each probe: as much as a made-up GPU computes in a fraction of a
 RATES = ("B/s", "FLOP/s")
 MADE_UP = {"name": "driver_version", "equals": "simulated 6.12.12"}
 GPUS = 8
+# In every run all that computes or copies does so on three GPUs; in -C cluster everything on eight, in one run.
+IN_PARTS = [(["health_amd", "rccl_collective"], GPUS), (PROBES[1:-1], 3)]
+WHOLE = [(PROBES, GPUS)] if os.environ.get("ASSAY_WHOLE_NODE") else IN_PARTS
 HIP, SMI = {"memory": "120", "slow": "20"}, {"gpu": {"cache_kb": 64}}
 
 
@@ -124,13 +127,16 @@ class AmdNode(Fakes):
         return next(r["reason"] for r in self.results if r["requirement"] == requirement and r["outcome"] != "pass")
 
     def test_a_healthy_node_meets_all_that_its_profile_asks_and_its_dossier_verifies(self):
-        left = self.judge(PROBES)
-        self.assertEqual(left, {}, [self.reason_of(requirement) for requirement, _ in left])
-        self.assertEqual(self.done.returncode, 0, self.done.stdout)
-        told = {result["requirement"] for result in self.results if result["outcome"] != "not_measured"}
-        self.assertEqual(told, {one["id"] for one in shipped(PROBES)})
-        self.assertEqual(self.verify().returncode, 0)
-        self.assertIn("simulated 6.12.12", (self.run_directory / "report.html").read_text())
+        for probes, gpus in WHOLE:
+            left = self.judge(probes, gpus=gpus)
+            self.assertEqual(left, {}, [self.reason_of(requirement) for requirement, _ in left])
+            self.assertEqual(self.done.returncode, 0, self.done.stdout)
+            told = {result["requirement"] for result in self.results if result["outcome"] != "not_measured"}
+            self.assertEqual(told, {one["id"] for one in shipped(probes)})
+            self.assertEqual(self.verify().returncode, 0)
+            self.assertIn("simulated 6.12.12", (self.run_directory / "report.html").read_text())
+            shutil.rmtree(self.run_directory)
+            shutil.rmtree(self.work)
 
     def test_by_the_conditions_of_the_shipped_profile_a_made_up_driver_accepts_nothing(self):
         demand = next(

@@ -33,5 +33,8 @@ set(amd_fakes fake_amdhip64 fake_hiprtc fake_hipblaslt fake_rccl fake_amd_smi_26
 list(TRANSFORM amd_fakes REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE amd_libraries)
 string(REPLACE ";" ":" amd_libraries "${amd_libraries}")
 add_test(NAME e2e.amd_node COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/e2e/amd_node_test.py)
-set_tests_properties(e2e.amd_node PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
+add_test(NAME e2e.amd_node_of_eight COMMAND ${CMAKE_COMMAND} -E env ASSAY_WHOLE_NODE=1 $<TARGET_FILE:Python3::Interpreter>
+  ${CMAKE_CURRENT_SOURCE_DIR}/e2e/amd_node_test.py -k a_healthy_node CONFIGURATIONS cluster)
+set_tests_properties(e2e.amd_node e2e.amd_node_of_eight PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 900
   ENVIRONMENT "ASSAY_E2E=${amd_installation};ASSAY_FAKE_AMD=${amd_libraries};PYTHONDONTWRITEBYTECODE=1")
+set_tests_properties(e2e.amd_node_of_eight PROPERTIES LABELS "e2e;cluster")

@@ -1,14 +1,20 @@
 // fake_rdma_cm: loaded before a probe, it stands for /dev/infiniband/rdma_cm of the kernel and a listener behind it.
 // Every question is answered at once, but the one that ASSAY_FAKE_RDMA_CM names (address, route, request): to that
 // one nothing ever comes back, not even the kernel's own time limit. Threads of a probe use one identifier at a time.
+// Paths of InfiniBand are asked of the command in ASSAY_FAKE_SUBNET_MANAGER, if it is set, with GID and P_Key behind
+// it: what it prints is the path.
+#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include <fcntl.h>
 
+#include <arpa/inet.h>
 #include <rdma/rdma_user_cm.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -16,10 +22,12 @@
 
 namespace {
 
-constexpr std::uint32_t kAddressResolved = 0, kRouteResolved = 2, kEstablished = 9;  // rdma_cma.h of rdma-core
+constexpr std::uint32_t kAddressResolved = 0, kRouteResolved = 2, kRouteError = 3,
+                        kEstablished = 9;  // rdma_cma.h of rdma-core
 
 int device = -1;          // an eventfd, which is readable while an event waits
 std::uint32_t event = 0;  // the one that waits
+std::string destination;  // of InfiniBand, as words of the command
 
 ssize_t given_to(int file, const void* bytes, std::size_t size) { return syscall(SYS_write, file, bytes, size); }
 
@@ -29,6 +37,25 @@ void answer(std::string_view question, std::uint32_t with) {
   const std::uint64_t one = 1;
   event = with;
   (void)given_to(device, &one, sizeof one);  // only a full counter fails
+}
+
+/// Remembers an address of the form of rdma/ib.h: family, P_Key, flow, GID.
+void remember(const rdma_ucm_resolve_addr& wanted) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&wanted.dst_addr);
+  char gid[INET6_ADDRSTRLEN], key[sizeof " --pkey 0xffff"];
+  inet_ntop(AF_INET6, bytes + 8, gid, sizeof gid);
+  std::snprintf(key, sizeof key, " --pkey 0x%02x%02x", unsigned{bytes[2]}, unsigned{bytes[3]});
+  destination = std::string(" --dgid ") + gid + key;
+}
+
+/// Whether the subnet manager gives a path there, if there is one.
+bool has_path() {
+  const char* const command = std::getenv("ASSAY_FAKE_SUBNET_MANAGER");
+  if (command == nullptr) return true;
+  std::FILE* const said = popen((command + destination).c_str(), "r");
+  const bool any = said != nullptr && std::fgetc(said) != EOF;
+  if (said != nullptr) (void)pclose(said);  // it was read as far as it matters
+  return any;
 }
 
 /// The command that `bytes` are; answers of the kernel go to the place that its body names first.
@@ -43,13 +70,18 @@ void carry_out(const char* bytes) {
   } else if (head.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
     rdma_ucm_get_event wanted{};
     std::memcpy(&wanted, body, sizeof wanted);
-    reinterpret_cast<rdma_ucm_event_resp*>(wanted.response)->event = event;
+    auto* const came = reinterpret_cast<rdma_ucm_event_resp*>(wanted.response);
+    came->event = event;
+    if (event == kRouteError)
+      came->status = static_cast<std::uint32_t>(-EINVAL);  // recv_handler in sa_query.c of Linux
     std::uint64_t taken = 0;
     (void)!read(device, &taken, sizeof taken);  // the caller has waited for it
   } else if (head.cmd == RDMA_USER_CM_CMD_RESOLVE_IP || head.cmd == RDMA_USER_CM_CMD_RESOLVE_ADDR) {
+    rdma_ucm_resolve_addr wanted{};
+    if (head.cmd == RDMA_USER_CM_CMD_RESOLVE_ADDR) std::memcpy(&wanted, body, sizeof wanted), remember(wanted);
     answer("address", kAddressResolved);
   } else if (head.cmd == RDMA_USER_CM_CMD_RESOLVE_ROUTE) {
-    answer("route", kRouteResolved);
+    answer("route", has_path() ? kRouteResolved : kRouteError);
   } else if (head.cmd == RDMA_USER_CM_CMD_CONNECT) {
     answer("request", kEstablished);
   }

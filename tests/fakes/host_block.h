@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <ucontext.h>
 
@@ -12,8 +12,9 @@
 
 namespace assay::host_block {
 
-/// The threads of one block after the other. A fibre runs until its barrier; when all have come there, each goes on. It
-/// is made once in a thread of the host: at the end of a block it waits for the next, of whatever kernel.
+/// The threads of one block after the other. A fibre runs until its barrier and jumps from there to the next one; when
+/// all have come there, each goes on. It is made once in a thread of the host: at the end of a block it waits for the
+/// next, of whatever kernel.
 class Block {
  public:
   static constexpr std::size_t kStack = std::size_t{16} << 10;
@@ -31,7 +32,7 @@ class Block {
         if (fibres_[now_].over) continue;
         any = true;
         cuda::words::host_place.thread = now_;
-        resume(fibres_[now_]);
+        resume(fibres_[now_]);  // moves now_ to the last that ran
       }
     }
   }
@@ -45,8 +46,8 @@ class Block {
     Place where = {};
     std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStack);
   };
-  static std::deque<Fibre>& all_fibres() {
-    static thread_local std::deque<Fibre> all;
+  static std::vector<Fibre>& all_fibres() {
+    static thread_local std::vector<Fibre> all;
     return all;
   }
   static void enter() {
@@ -70,13 +71,22 @@ class Block {
     setcontext(&context);
   }
   [[gnu::noinline]] void leave() {
-    if (__builtin_setjmp(fibres_[now_].where) == 0) go_to(back_);
+    if (__builtin_setjmp(fibres_[now_].where) == 0) go_to(next());
+  }
+  /// Where the next fibre of this round goes on; the caller's place at the end, and before one that has not begun.
+  [[gnu::noinline]] Place& next() {
+    unsigned number = now_ + 1;
+    while (number < threads_ && fibres_[number].over) ++number;
+    if (number == threads_ || !fibres_[number].begun) return back_;
+    now_ = number;
+    cuda::words::host_place.thread = number;
+    return fibres_[number].where;
   }
 
   inline static thread_local Block* running = nullptr;
   const std::function<void()>& kernel_;
   unsigned threads_;
-  std::deque<Fibre>& fibres_ = all_fibres();
+  std::vector<Fibre>& fibres_ = all_fibres();
   unsigned now_ = 0;
   Place back_ = {};
 };

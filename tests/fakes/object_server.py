@@ -62,6 +62,7 @@ def signature(secret, method, path, query, headers, signed, payload_hash):
 class Service(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     folder, access, secret, lie = pathlib.Path(), "", "", "honest"
+    others = {}  # secrets by key of those whom the bucket is denied
     before = {}  # "stale": content that an object had, and until when it is shown
     requests = 0
 
@@ -71,7 +72,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         parts = dict(part.strip().split("=", 1) for part in rest.split(",") if "=" in part)
         credential = parts.get("Credential", "").split("/")
         signed = parts.get("SignedHeaders", "").split(";")
-        if kind != "AWS4-HMAC-SHA256" or len(credential) != 5 or credential[0] != self.access or credential[3] != "s3":
+        known = {**self.others, self.access: self.secret}
+        if kind != "AWS4-HMAC-SHA256" or len(credential) != 5 or credential[0] not in known or credential[3] != "s3":
             return "InvalidAccessKeyId"
         if not {"host", "x-amz-date", "x-amz-content-sha256"} <= set(signed):
             return "AccessDenied"
@@ -81,8 +83,10 @@ class Service(http.server.BaseHTTPRequestHandler):
         if not set(signed) <= set(headers):
             return "AccessDenied"
         path, _, query = self.path.partition("?")
-        right = signature(self.secret, self.command, path, query, headers, signed, sha256(body))
-        return "" if hmac.compare_digest(right, parts.get("Signature", "")) else "SignatureDoesNotMatch"
+        right = signature(known[credential[0]], self.command, path, query, headers, signed, sha256(body))
+        if not hmac.compare_digest(right, parts.get("Signature", "")):
+            return "SignatureDoesNotMatch"
+        return "AccessDenied" if credential[0] in self.others else ""
 
     def answer(self, status, body=b"", headers=(), announced=None):
         self.send_response(status)

@@ -130,6 +130,14 @@ unit_suites(storage AREA fake_fio FILTER fake_fio.* FOLDER ${CMAKE_CURRENT_BINAR
 # The default suite simulates every profile on eight nodes.
 add_test(NAME fleets_of_sixteen COMMAND unit_profiles --gtest_filter=shipped/Simulated* CONFIGURATIONS cluster)
 set_tests_properties(fleets_of_sixteen PROPERTIES LABELS cluster TIMEOUT 1200 COST 100 ENVIRONMENT ASSAY_FLEET_NODES=16)
+# And racks of six and eight trays.
+add_test(NAME simulated_rack_of_72 COMMAND unit_judge --gtest_filter=simulate.a_healthy_rack* CONFIGURATIONS cluster)
+set(racks simulated_rack_of_72)
+if(TARGET verbs_bandwidth)
+  add_test(NAME rack_of_72 COMMAND unit_processes --gtest_filter=rack_process.all_ranks* CONFIGURATIONS cluster)
+  list(APPEND racks rack_of_72)
+endif()
+set_tests_properties(${racks} PROPERTIES LABELS cluster TIMEOUT 900 COST 90 ENVIRONMENT ASSAY_RACK_TRAYS=18)
 # Twenty plants take two minutes of processor time, and more where other work shares the machine.
 add_test(NAME twenty_plants COMMAND unit_judge --gtest_filter=Hall.honest_plants* CONFIGURATIONS meters)
 set_tests_properties(twenty_plants PROPERTIES LABELS meters TIMEOUT 1200 ENVIRONMENT ASSAY_HONEST_PLANTS=20)

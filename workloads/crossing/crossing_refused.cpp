@@ -13,6 +13,7 @@
 #include "probes/core/text.h"
 #include "workloads/crossing/neighbour.h"
 #include "workloads/crossing/next_hop.h"
+#include "workloads/crossing/nfs.h"
 #include "workloads/crossing/nvlink.h"
 #include "workloads/crossing/rdma.h"
 #include "workloads/crossing/roce.h"
@@ -42,6 +43,10 @@ constexpr Parameter kParameters[] = {
               "the partition key; nvlink, roce: a folder that all nodes of the path see, for handles and numbers"),
     choice("watched", "off", "off on",
            "whether a third rank, which holds the address, watches for arrivals; nvlink, roce: offers the memory"),
+    parameter("folder", "", "",
+              "nfs: a folder that all nodes of the path see, for the export's file handle, which is tried too; empty: "
+              "only its name is"),
+    parameter("own_export", "", "", "nfs: export of the node's own tenant at that address, to mix handles with"),
     parameter("interface", "", "", "l2: the interface that asks; empty: that of the route"),
     parameter("region", "", "", "s3: that requests are signed for"),
     choice("tls", "off", "off on", "s3: whether over HTTPS"),
@@ -69,7 +74,7 @@ constexpr ConditionSpec kConditions[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "crossing_refused",
-    .revision = 2,
+    .revision = 3,
     .scope = Scope::group,
     .measures = "Whether a path into one tenant, declared by the site, is closed to a node of another tenant.",
     .method =
@@ -79,7 +84,9 @@ constexpr ProbeSpec kSpec{
         "back, NFS gives a file "
         "handle, or HTTP a status 2xx, RDMA CM accepts, an RDMA write is acknowledged or rejected, the subnet manager "
         "gives a path, or the driver imports the handle; refused by a TCP reset, by an ICMP message of a filter or "
-        "closed port, by an error of permission of NFS, by HTTP 401 or 403, by a reject of RDMA CM, by a subnet "
+        "closed port, by an error of permission of NFS (with `folder` also to the file handle that the control hands "
+        "over, and to handles that begin as one of `own_export` in the same file system and end as that one), by HTTP "
+        "401 or 403, by a reject of RDMA CM, by a subnet "
         "manager that gives no path or did not give the node the partition key, or by the driver that imports a "
         "handle of the node's own and not the tenant's. With `watched`, rank 2 holds the address: it sees packets "
         "that the kernel delivers there after its filters, or listens by RDMA CM, or (roce) offers 16 B of its own "
@@ -144,6 +151,14 @@ protocols::S3Bucket bucket_of(const Parameters& given) {
           .secret_key = word("secret_key")};
 }
 
+Tried try_export(const Target& target, const Parameters& given, const Placement& placement) {
+  const std::string& path = given.text("resource");
+  const NoteFolder notes{given.text("folder"), placement.token};
+  if (notes.folder.empty()) return try_nfs(target, path);
+  return placement.rank == 0 ? try_handle(target, path, given.text("own_export"), notes, end_of_watch(given))
+                             : offer_handle(target, path, notes, end_of_watch(given));
+}
+
 Tried try_once(const Target& target, const Parameters& given, const Placement& placement) {
   switch (class_of(given)) {
     case PathClass::rdma_cm:
@@ -159,7 +174,7 @@ Tried try_once(const Target& target, const Parameters& given, const Placement& p
     case PathClass::l2:
       return try_neighbour(target, given.text("interface"));
     case PathClass::nfs:
-      return try_nfs(target, given.text("resource"));
+      return try_export(target, given, placement);
     case PathClass::s3:
       return try_s3(target, bucket_of(given));
     case PathClass::bmc_ipmi:

@@ -295,11 +295,12 @@ bool S3Client::lists(const std::string& key) {
   return answer.body.find("<Key>" + key + "</Key>") != std::string::npos;  // plain keys are as they are in XML
 }
 
-long S3Client::status_of(const std::string& path) {
+S3Status S3Client::status_of(const std::string& path) {
   const bool listing = !session_->bucket.bucket.empty();
-  return session_
-      ->send("GET", listing ? "" : path, listing ? S3Words{{"list-type", "2"}, {"max-keys", "1"}} : S3Words{})
-      .status;
+  const auto answer =
+      session_->send("GET", listing ? "" : path, listing ? S3Words{{"list-type", "2"}, {"max-keys", "1"}} : S3Words{});
+  const std::string code = code_in(answer.body);
+  return {answer.status, code.empty() ? "" : code.substr(1)};
 }
 
 std::string S3Client::library() const { return session_->version(); }

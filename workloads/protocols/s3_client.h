@@ -38,6 +38,12 @@ struct S3Object {
   std::string etag;
 };
 
+/// The end of a request: the status of HTTP, and the word of an error ("AccessDenied"), if the store gave one.
+struct S3Status {
+  long status = 0;
+  std::string code;
+};
+
 /// Requests by one thread, on a connection that is kept. All throw S3Refused. Keys are plain.
 class S3Client {
  public:
@@ -59,7 +65,7 @@ class S3Client {
   bool lists(const std::string& key);
   /// The status, good or bad, of a listing of at most one key; of a client without a bucket, of a GET of `path`,
   /// which is not signed. S3Refused is only thrown where no answer came.
-  long status_of(const std::string& path);
+  S3Status status_of(const std::string& path);
   /// Name and version of the library.
   [[nodiscard]] std::string library() const;
 

@@ -2,6 +2,8 @@
 // keeps which nodes were good together. A test of a size without controls is filled up with trusted nodes to one that
 // has them (filled()).
 #include <algorithm>
+#include <array>
+#include <ranges>
 
 #include "orchestrator/judge/locate/localiser.h"
 #include "orchestrator/judge/locate/node_lists.h"
@@ -156,15 +158,15 @@ Localiser::Nodes Localiser::filled(Nodes nodes, const Nodes& without, bool known
     return nodes;
   }
   Nodes near(1, std::ranges::min(others));
-  Nodes spare = trusted(near, others);
-  std::ranges::stable_sort(spare, {}, [&](std::size_t one) {
-    return were_good_with(one, others) ? 0 : were_good_with(one, nodes) ? 1 : 2;
-  });
+  std::array<Nodes, 3> spare;  // by rank
+  for (const std::size_t one : trusted(near, others))
+    spare[were_good_with(one, others) ? 0 : were_good_with(one, nodes) ? 1 : 2].push_back(one);
+  if (known) spare.back().clear();
   const std::size_t missing = *size - nodes.size();
   Nodes added;
-  for (const std::size_t one : spare) {
-    if (added.size() == missing || (known && !were_good_with(one, nodes))) break;
-    if (std::ranges::all_of(added, [&](std::size_t other) { return were_good(one, other); })) added.push_back(one);
+  for (const std::size_t one : spare | std::views::join) {
+    if (added.size() == missing) break;
+    if (were_good_with(one, added)) added.push_back(one);
   }
   if (added.size() == missing) nodes.insert(nodes.end(), added.begin(), added.end());
   return nodes;

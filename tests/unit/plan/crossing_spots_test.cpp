@@ -102,6 +102,7 @@ TEST(crossings, every_error_has_its_place_and_a_hint) {
        "RoCE v2 has always 4791"},
       {R"([{"name": "p", "class": "nfs", "tenant": "red", "target": "r1", "address": "10.1.0.1", "resource": "/s"}])",
        "target: is not a field of class nfs"},
+      {R"([{"name": "p", "class": "l2", "tenant": "red", "address": "10.1.0.1", "folder": "/s"}])", "folder: is not"},
       {R"([{"name": "p", "class": "udp", "tenant": "red", "target": "b1", "address": "10.1.0.1", "port": 1}])",
        "target: 'b1' is not one of several nodes of red"},
       {R"([{"name": "p", "class": "tcp", "tenant": "red", "port": 1}])", "address: '' is not a numeric address"},
@@ -203,6 +204,33 @@ TEST(crossing_spots, a_plan_is_read_back_gives_each_rank_its_path_and_says_what_
       "8080, at most 3 times, 1 s apart; a node of blue does the same\n"
       "crossing: 2 nodes of red try blue-home of blue: a TCP connection and a look-up of the export (NFS 4) to "
       "10.9.0.1 port 2049, at most 3 times, 1 s apart; a node of blue does the same\n");
+}
+
+TEST(crossing_spots, an_export_with_a_folder_is_tried_by_its_handle_beside_an_export_of_the_other_tenant) {
+  const auto site = site_with(R"([
+    {"name": "blue-home", "class": "nfs", "tenant": "blue", "address": "10.9.0.1", "resource": "/blue", "folder": "/s"},
+    {"name": "red-far", "class": "nfs", "tenant": "red", "address": "10.9.0.2", "resource": "/far"},
+    {"name": "red-home", "class": "nfs", "tenant": "red", "address": "10.9.0.1", "resource": "/red"}])");
+  const auto again = site::read_site(site::to_json(site).dump(), "again");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->crossings->paths.front().folder, "/s");
+  Values of_an_old_probe, given{{"folder", std::string()}};
+  add_path(site, "blue-home", "r1", of_an_old_probe);
+  EXPECT_FALSE(of_an_old_probe.contains("folder"));
+  add_path(site, "blue-home", "r1", given);
+  EXPECT_EQ(given.at("folder"), Value{std::string("/s")});
+  EXPECT_EQ(given.at("own_export"), Value{std::string("/red")});
+  add_path(site, "red-home", "b1", given);
+  EXPECT_EQ(given.at("own_export"), Value{std::string()});
+  const auto plan = make_plan(*profile_named("tenants-apart"), site, crossing_program(), {});
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_NE(
+      crossing_words(*plan).find(
+          "crossing: 2 nodes of red try blue-home of blue: a TCP connection, a look-up of the export (NFS 4) and, "
+          "if it is refused, queries of its attributes by that tenant's file handle and by at most four mixed of "
+          "it and the handle of an own export, all of it to 10.9.0.1 port 2049"),
+      std::string::npos)
+      << crossing_words(*plan);
 }
 
 TEST(crossing_spots, without_consent_there_is_no_plan) {

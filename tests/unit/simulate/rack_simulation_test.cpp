@@ -1,5 +1,6 @@
 // A rack as one subject, simulated with its profile: what is at fault is named, and nothing in a healthy one.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -59,8 +60,10 @@ constexpr double kOneOfEighteen = 17.0 / 18;  // left of a GPU with a link down,
 
 }  // namespace
 
-TEST(simulate, a_healthy_rack_of_eighteen_trays_would_be_accepted_by_either_profile) {
-  for (const auto& [name, trays] : {std::pair{"nvidia-gb200-nvl72-rack", 18U}, {"nvidia-gb300-nvl72-rack", 8U}}) {
+TEST(simulate, a_healthy_rack_would_be_accepted_by_either_profile) {
+  const char* const asked = std::getenv("ASSAY_RACK_TRAYS");  // eighteen in -C cluster
+  const std::size_t most = asked == nullptr ? 8 : std::stoul(asked);
+  for (const auto& [name, trays] : {std::pair{"nvidia-gb200-nvl72-rack", most}, {"nvidia-gb300-nvl72-rack", 8}}) {
     const Rehearsal healthy(rack(trays, {}, 1, name, kWhole));
     EXPECT_EQ(healthy.summary.false_alarms, Words{});
     EXPECT_NE(healthy.summary.would_be.find("would be accepted"), std::string::npos) << healthy.summary.would_be;

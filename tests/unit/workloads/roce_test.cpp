@@ -10,11 +10,11 @@
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/paths.h"
 #include "tests/unit/verbs/verbs_tree.h"
+#include "tests/unit/workloads/listener.h"
 
 namespace assay::crossing {
 namespace {
 
-constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 const Target kHere{.address = "127.0.0.1", .port = 0, .timeout = {0.2}};
 
 class roce : public testing::Test {
