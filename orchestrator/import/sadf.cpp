@@ -65,11 +65,11 @@ class SadfReader {
   void cpu(const json& list, const std::string& path) {
     for (const auto& element : list) {
       StrictObject row(element, path, kSadfHint);
-      constexpr double kPercent = 100;
+      constexpr double kWholeLoad = 100;
       if (row.text("cpu") != "all") continue;
-      const double idle = row.number("idle", 0, kPercent), waits = row.number("iowait", 0, kPercent);
-      add({.metric = "cpu_busy", .unit = "1"}, "", 1 - (idle + waits) / kPercent, path);
-      add({.metric = "cpu_waits_for_disks", .unit = "1"}, "", waits / kPercent, path);
+      const double idle = row.number("idle", 0, kWholeLoad), waits = row.number("iowait", 0, kWholeLoad);
+      add({.metric = "cpu_busy", .unit = "1"}, "", 1 - (idle + waits) / kWholeLoad, path);
+      add({.metric = "cpu_waits_for_disks", .unit = "1"}, "", waits / kWholeLoad, path);
     }
   }
 
