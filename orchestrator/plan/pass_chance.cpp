@@ -362,7 +362,7 @@ double ChanceToPass::log_mean(double margin, double short_by, double bad, double
   const double largest = *std::ranges::max_element(logs);
   double sum = 0;
   for (const double one : logs) sum += portable_exp(one - largest) / kPooledParts;
-  return largest + portable_log(sum);
+  return std::min(largest + portable_log(sum), 0.0);  // points of an integral may add up to 1.003
 }
 
 double ChanceToPass::log_all(double margin, double short_by, double bad) const {

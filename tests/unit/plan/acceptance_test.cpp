@@ -173,6 +173,13 @@ TEST(acceptance, few_attempts_of_one_node_are_a_wide_band) {
   EXPECT_LT(chance_to_pass(fleet, 3, 4, {.between_runs = 0.1}, 1), chance_to_pass(fleet, 3, 4, {}, 1));
 }
 
+TEST(acceptance, no_probability_is_over_one) {
+  const HealthyFleet fleet{.between_nodes = 0.005, .between_runs = 0.02};
+  const ChanceToPass chance(fleet, {.attempts = 3, .more_attempts = 4, .steps = 300}, kRisk, {});
+  EXPECT_LE(chance.log_all(0.1), 0);
+  EXPECT_GT(chance.log_all(0.1), -1e-3);
+}
+
 TEST(acceptance, one_attempt_passes_by_what_is_stated) {
   const HealthyFleet fleet{.margin = 0.04, .between_nodes = 0, .between_runs = 0.01};
   const auto chance = [&](const StatedUncertainty& stated) { return chance_to_pass(fleet, 1, 0, stated, 1); };
