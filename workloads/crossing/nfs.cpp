@@ -148,8 +148,8 @@ struct Offered {
 
 std::optional<Offered> offered_in(const NoteFolder& notes, Clock::time_point until) {
   const auto text = await_note(notes, kFileHandle, until);
-  if (!text) return std::nullopt;
-  const auto end = std::min(text->find('\n'), text->size());
+  const auto end = text ? text->find('\n') : std::string::npos;
+  if (end == std::string::npos) return std::nullopt;
   const auto handle = from_hexadecimal(text->substr(0, end)), attributes = from_hexadecimal(text->substr(end + 1));
   if (!handle || !attributes) return std::nullopt;
   return Offered{*handle, *attributes};

@@ -216,6 +216,8 @@ TEST(nfs, without_the_handle_of_the_control_nothing_was_tried_by_it) {
   const Tried tried = try_handle(of_red.target(), "/blue", "", {shared.path(), kToken}, after({0.2}));
   EXPECT_EQ(tried.outcome, Outcome::unclear);
   EXPECT_EQ(tried.evidence, "NFS4ERR_NOENT; no handle of it came into " + shared.path());
+  const Note cut_off({shared.path(), kToken}, "a file handle", "00");
+  EXPECT_EQ(try_handle(of_red.target(), "/blue", "", {shared.path(), kToken}, after({0.2})).evidence, tried.evidence);
 }
 
 TEST(nfs, a_control_that_is_refused_offers_nothing) {
