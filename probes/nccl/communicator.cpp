@@ -296,7 +296,7 @@ void Communicator::receive(int peer, void* data, std::size_t count, const cuda::
 void Communicator::demand_reach(int built_with) const {
   const Nccl::Functions& call = *nccl_.functions_;
   if (built_with == 0) throw Skip("this program was built without nccl_device.h, which comes with NCCL 2.28");
-  if (call.version_code() != built_with || call.team_lsa == nullptr || call.window_register == nullptr)
+  if (!reads_windows(built_with, call.version_code()) || call.team_lsa == nullptr || call.window_register == nullptr)
     throw Skip(fmt::format("kernels of this program read windows of {} {}, and {} is {}", call.product.title,
                            version_text(built_with), nccl_.path(), nccl_.version()));
   if (const int reached = call.team_lsa(comm_).ranks; reached < ranks_)

@@ -2,6 +2,7 @@
 // likes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -83,6 +84,15 @@ class CollectiveBuffer {
   Bytes size_;
 };
 
+/// Whether kernels that were built with one version of NCCL read windows of another: from 2.28.3 to 2.30.7 the base and
+/// the stride of a window are at the same places (nccl_device/impl/core__types.h); put_kernels.cu checks them.
+constexpr bool reads_windows(int built_with, int found) {
+  constexpr int kFirst = 22803, kLast = 23007;
+  return built_with == found || (std::min(built_with, found) >= kFirst && std::max(built_with, found) <= kLast);
+}
+static_assert(reads_windows(22809, 22803) && reads_windows(22809, 23007));
+static_assert(!reads_windows(22809, 22707) && !reads_windows(22809, 23100) && reads_windows(23100, 23100));
+
 /// One rank of a communicator. Non-blocking: every call is followed until NCCL has done it or `limit` has passed.
 class Communicator {
  public:
@@ -115,8 +125,8 @@ class Communicator {
   /// Shows `memory`, of ncclMemAlloc and the same size on every rank, to kernels of the ranks that reach each other by
   /// loads and stores, which demand_reach() has found; all ranks call it in one order. Lives as long as this object.
   [[nodiscard]] ncclWindow_vidmem* share(std::byte* memory, Bytes size);
-  /// Throws Skip where the library is not the version that the program's kernels were `built_with` (22809; 0: none) and
-  /// whose windows they read, or where fewer than all ranks reach each other by loads and stores.
+  /// Throws Skip where kernels `built_with` a version of NCCL (22809; 0: none) do not read the library's windows, or
+  /// where fewer than all ranks reach each other by loads and stores.
   void demand_reach(int built_with) const;
   /// Throws when the communicator has failed.
   void check_alive();

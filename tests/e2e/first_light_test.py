@@ -119,6 +119,14 @@ class FirstLight(unittest.TestCase):
         self.assertEqual(self.outcomes["accept"], "not run")
         self.assertEqual(self.outcomes["health_after"], "ok")
 
+    def test_a_refusal_is_an_answer_and_another_error_of_the_same_code_is_none(self):
+        refuses = "#!/bin/sh\necho 'layers_run: 31 layers need 2 B{}' >&2\nexit 1\n"
+        self.probe("cuda_train_step", refuses.format("; the nearest that fits: 30"))
+        self.assertEqual(self.measure("--stages", "train_31").returncode, 0)
+        self.probe("cuda_train_step", refuses.format(""))
+        self.assertEqual(self.measure("--stages", "train_31").returncode, 1)
+        self.assertEqual(self.outcomes["train_31"], "failed")
+
     def test_bad_usage_is_refused_before_anything_runs(self):
         done = self.measure("--stages", "accept,fp7")
         self.assertEqual(done.returncode, 2)

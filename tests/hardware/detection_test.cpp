@@ -2,8 +2,6 @@
 // what checks it, are found by the checks of the GPU probes; and nothing is found where nothing was put.
 #include <functional>
 
-#include <cuda_runtime_api.h>
-
 #include "probes/core/probe.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"
@@ -20,13 +18,17 @@ constexpr Bytes kSize = {std::uint64_t{64} << 20};
 constexpr std::uint64_t kWords = kSize.count / sizeof(std::uint64_t), kSeed = 7, kRoom = 4096;
 constexpr std::size_t kFaults = 20;  // of each class
 
-/// Changes the 8 KiB at a random place of `memory` on the host.
-void change(const DeviceBuffer& memory, Random& random, const std::function<void(std::span<std::uint64_t>)>& how) {
+/// Changes the 8 KiB at a random place of `memory` on the host, between earlier and later work of `stream`.
+void change(const DeviceBuffer& memory, Random& random, const Stream& stream,
+            const std::function<void(std::span<std::uint64_t>)>& how) {
   std::vector<std::uint64_t> words(kFaultWords);
   std::byte* const place = memory.data() + below(random, kWords / words.size()) * words.size() * sizeof(std::uint64_t);
-  copy_to_host(std::as_writable_bytes(std::span(words)), place);
+  const Bytes size = {words.size() * sizeof(std::uint64_t)};
+  copy_down(reinterpret_cast<std::byte*>(words.data()), place, size, stream);
+  wait(stream);
   how(words);
-  check(cudaMemcpy(place, words.data(), words.size() * sizeof(std::uint64_t), cudaMemcpyHostToDevice), "a fault");
+  copy_up(place, reinterpret_cast<const std::byte*>(words.data()), size, stream);
+  wait(stream);
 }
 
 /// What the checks of one memory with the payload say.
@@ -77,7 +79,7 @@ void test_memory(Claims& claims) {
     WalkClasses seen;
     for (std::size_t i = 0; i < kFaults; ++i) {
       refill();
-      change(memory, random, [&](std::span<std::uint64_t> piece) { put_fault(piece, fault, i); });
+      change(memory, random, stream, [&](std::span<std::uint64_t> piece) { put_fault(piece, fault, i); });
       const Verdicts found = checked(memory, stream);
       sums += found.sum ? 1 : 0, words += found.words ? 1 : 0, steps += found.step ? 1 : 0;
       seen = found.classes;
@@ -99,9 +101,8 @@ void test_stuck_bit(Claims& claims) {
   enqueue_fill(memory.data(), kSize, walk_words(0, 0, kSize.count).seed, stream);
   const std::uint64_t end = walk_contents(1);
   for (std::uint64_t number = 1; number <= end; ++number) {
-    wait(stream);
     Random same_place(5);
-    change(memory, same_place, [](std::span<std::uint64_t> words) { words[77] |= std::uint64_t{1} << 17; });
+    change(memory, same_place, stream, [](std::span<std::uint64_t> words) { words[77] |= std::uint64_t{1} << 17; });
     enqueue_walk(memory.data(), kSize, walk_step(number, end, 0, kSize.count),
                  {.wrong = wrong.data(), .errors = errors.as<WalkError>(), .room = kRoom}, stream);
   }

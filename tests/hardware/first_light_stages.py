@@ -18,6 +18,7 @@ class Stage:
     limit_s: float
     command: list
     wanted: tuple = (0,)  # exit codes that are right
+    refusal: str = ""  # last words with which exit code 1 is right, too
     required: bool = True  # whether it counts for the exit code of the whole
     chosen: bool = True  # whether it runs without being named
     environment: dict = dataclasses.field(default_factory=dict)  # beside that of all stages
@@ -142,7 +143,7 @@ def run(stage, limit_s, records, environment):
     words = last_words(records / f"{stage.name}.err") or last_words(records / f"{stage.name}.out")
     return Result(
         stage.name,
-        outcome_of(code, stage.wanted),
+        outcome_of(code, stage.wanted + ((1,) if stage.refusal and stage.refusal in words else ())),
         stage.required,
         time.monotonic() - begin,
         code,

@@ -175,14 +175,15 @@ class Trial {
       cell.risk = judge::risk_of(kGuardFactor, method_.more > 0);
       cell.instrument = unit_.instrument;
       cell.estimate = judge::estimate_attempts(attempts, method_.statistic, {0.95, cell.risk}).value();
-      cell.seen = judge::steadiness_of(attempts, {.begin = static_cast<std::size_t>(method_.attempts),
-                                                  .probability = judge::recurrence_probability(method_.figures)});
+      cell.seen = judge::steadiness_of(
+          attempts, {.begin = static_cast<std::size_t>(method_.attempts), .figures = method_.figures});
       between.add(cell.result.step, cell.estimate);
       cells.push_back(std::move(cell));
     }
     judge::Results results;
+    judge::GuardFactors factors;
     for (auto& cell : cells) {
-      judge::settle(cell, between.of(cell.estimate, method_.stated));
+      judge::settle(cell, between.of(cell.estimate, method_.stated), factors);
       results.push_back(std::move(cell.result));
     }
     return results;

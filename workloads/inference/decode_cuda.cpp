@@ -84,10 +84,12 @@ bool LibraryProducts::enqueue(const StepProduct& p, const cuda::Stream& stream) 
 
 constexpr int kNotANumber = 0xff;  // every byte of a float, or BF16, that is none: work that is skipped cannot pass
 
+/// In the reader's stream: streams that wait for no other do not wait for a plain copy either.
 template <class Number>
-void copy_in(Number* to, const std::vector<Number>& from) {
-  cuda::check(cudaMemcpy(to, from.data(), from.size() * sizeof(Number), cudaMemcpyHostToDevice),
-              "copying to the GPU (cudaMemcpy)");
+void copy_in(Number* to, const std::vector<Number>& from, const cuda::Stream& stream) {
+  cuda::copy_up(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from.data()),
+                Bytes{from.size() * sizeof(Number)}, stream);
+  cuda::wait(stream);
 }
 
 /// Weights, caches and the rest on the current GPU, for all shapes of a plan.
@@ -126,7 +128,7 @@ class GpuDecoding {
       sets_.back().weights = room.weights[i].as<Bf16>();
       sets_.back().cache = room.caches[i].as<Bf16>();
     }
-    copy_in(work_.at.table, page_table<std::int32_t>(train::sized(sizes_.pages()), seed));
+    copy_in(work_.at.table, page_table<std::int32_t>(train::sized(sizes_.pages()), seed), stream_);
   }
 
   /// `begun` is called before the first timed step, `ended` after the last.
@@ -172,7 +174,7 @@ class GpuDecoding {
       const auto one = decode_input(shape_, numbers, seed_, number);
       all.insert(all.end(), one.begin(), one.end());
     }
-    copy_in(work_.at.inputs, all);
+    copy_in(work_.at.inputs, all, stream_);
   }
   [[nodiscard]] const float* input(std::uint64_t number) const {
     return work_.at.inputs + number * static_cast<std::uint64_t>(sizes_.batch * sizes_.hidden);
@@ -224,6 +226,7 @@ class GpuDecoding {
       prints_.push_back(print());
       if (sizes_.ring()) figures_.mismatches += whole_check(sizes_, number);
     }
+    demand_different(prints_);
   }
 
   std::uint64_t print() {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -109,6 +111,7 @@ class Decoding {
       });
       prints_.push_back(print_of(alone.logits()));
     }
+    demand_different(prints_);
   }
 
   const DecodeSet& next_set() { return sets_[turn_++ % sets_.size()]; }
@@ -203,6 +206,11 @@ void take_rounds(const DecodePlan& plan, DecodeFigures& figures, const std::func
     figures.floor.insert(figures.floor.end(), readings.begin(), readings.end());
     figures.over_floor.push_back(median(steps) / median(readings));
   }
+}
+
+void demand_different(std::span<const std::uint64_t> prints) {
+  if (std::set(prints.begin(), prints.end()).size() < prints.size())
+    throw std::runtime_error("two inputs have the same logits in every bit: the step does not depend on its input");
 }
 
 DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "probes/core/parameters.h"
@@ -62,6 +63,10 @@ inline constexpr std::int64_t kDecodeRound = 5;
 /// Warm-up steps, and rounds in which a step and a reading alternate; both return their time in s.
 void take_rounds(const DecodePlan& plan, DecodeFigures& figures, const std::function<double()>& step,
                  const std::function<double()>& reading);
+
+/// Throws std::runtime_error where two inputs have one print: such a step does not depend on its input, as one whose
+/// logits are all no numbers.
+void demand_different(std::span<const std::uint64_t> prints);
 
 /// Measures one shape with the threads of `crew`. `sets` has room for it.
 DecodeFigures measure_decode(const DecodePlan& plan, const DecodeShape& shape, DecodeSets& sets,

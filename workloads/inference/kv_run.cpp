@@ -118,10 +118,14 @@ KvPlan kv_plan(const Parameters& given, Bytes memory) {
   }
   if (shape.page * kv_numbers(shape.model, shape.tp) * shape.element % 8 != 0)
     throw BadParameter(fmt::format("page: {} tokens of a layer are no multiple of 8 B", shape.page));
-  if (shape.bytes() > memory.count / 2)
-    throw BadParameter(
-        fmt::format("tokens: their keys and values are {} B, half of memory is {} B; give fewer tokens or layers_run",
-                    shape.bytes(), memory.count / 2));
+  if (const std::uint64_t room = memory.count / 2; shape.bytes() > room) {
+    const std::uint64_t page = shape.bytes() / static_cast<std::uint64_t>(shape.tokens / shape.page);
+    const std::uint64_t most = room / page * static_cast<std::uint64_t>(shape.page);
+    throw BadParameter(fmt::format("tokens: their keys and values are {} B, half of memory is {} B; {}", shape.bytes(),
+                                   room,
+                                   most == 0 ? "not a page fits: give layers_run"
+                                             : fmt::format("the nearest that fits: {}, or give layers_run", most)));
+  }
   return plan;
 }
 

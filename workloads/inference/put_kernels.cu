@@ -11,6 +11,9 @@
 namespace assay::inference {
 namespace {
 
+// Read by ncclGetLsaPointer; see reads_windows().
+static_assert(offsetof(ncclWindow_vidmem, lsaFlatBase) == 8 && offsetof(ncclWindow_vidmem, stride4G) == 24);
+
 constexpr unsigned kThreads = 512, kBlocksEach = 8;  // of a rank: 16 B a thread and turn keep an NVLink busy
 
 template <class Word>

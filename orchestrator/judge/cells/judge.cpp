@@ -117,6 +117,7 @@ class Judge {
     }
     if (!requirement.during.empty()) return {metered_cell(cell, requirement, planned, step, std::move(whole))};
     auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
+    subjects_ = static_cast<double>(pools.size());
     const auto unknown = rises_.take(requirement, planned, pools);
     if (pools.empty() && unknown.empty()) {
       const std::string judged = requirement.judged();
@@ -306,7 +307,7 @@ class Judge {
     cell.reference = *reference;
     const auto second = std::ranges::lower_bound(pool.attempts, found.first_stage);
     cell.seen = steadiness_of(pool.measured, {.begin = static_cast<std::size_t>(second - pool.attempts.begin()),
-                                              .probability = given_.recurrence});
+                                              .figures = std::max(given_.figures, subjects_)});
     cell.doubt = doubt_of(requirement, step, found, subject, pool, estimate->value);
     cell.words = places_missed(all, requirement, reference->value);
     cell.unmet = first_unmet(requirement, cell.result.conditions.list(), probe);
@@ -316,6 +317,7 @@ class Judge {
 
   const JudgeInputs& given_;
   const plan::Plan& plan_;
+  double subjects_ = 1;  ///< of the cell of the plan: thousands of pairs of a rack, which no plan counts
   Demands demands_;
   std::pair<const plan::Step*, const StepEvidence*> fault_of_;  ///< whose fault_ is known
   std::string fault_;

@@ -23,7 +23,7 @@ class JudgeInputs {
         evidence(of_evidence),
         up_to(last),
         machines(journal),
-        recurrence(recurrence_probability(figures_of(plan))),
+        figures(figures_of(plan)),
         attempts_(journal.attempts) {
     for (const auto& one : plan.profile.requirements) requirements_[one.id] = &one;
   }
@@ -33,7 +33,7 @@ class JudgeInputs {
   const EvidenceReader& evidence;
   const plan::Stage up_to;
   const Machines machines;
-  const double recurrence;  ///< Recurrence's probability
+  const double figures;  ///< that the run judges
 
   /// The requirement of this id, which must be the plan's.
   [[nodiscard]] const plan::Requirement& requirement(std::string_view id) const { return *requirements_.at(id); }

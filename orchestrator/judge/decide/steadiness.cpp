@@ -207,23 +207,26 @@ struct Trend {
   }
 
   [[nodiscard]] double widened_z() const { return attempts > 0 ? z() / widening(left, samples / attempts) : 0; }
+
+  [[nodiscard]] bool changes() const { return 2 * normal_cdf(-std::abs(z())) < kTrendProbability; }
+  [[nodiscard]] bool drifts() const { return 2 * normal_cdf(-std::abs(widened_z())) < kDriftProbability; }
 };
 
 void look_for_trend(std::span<const Measurement* const> attempts, const Recurrence& second, Steadiness& seen) {
-  Trend all, later;
+  Trend all, first, later;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const auto& samples = attempts[i]->samples;
     if (samples.size() < kFewestForTrend) return;
     all.add(samples);
-    if (i >= second.begin) later.add(samples);
+    (i < second.begin ? first : later).add(samples);
   }
   if (!(all.kendall.variance > 0)) return;
   seen.length = all.samples / all.attempts;
-  if (2 * normal_cdf(-std::abs(all.z())) < kTrendProbability) seen.change = all.change / all.attempts;
-  if (2 * normal_cdf(-std::abs(all.widened_z())) < kDriftProbability) seen.drift = all.change / all.attempts;
+  if (all.changes()) seen.change = all.change / all.attempts;
+  if (all.drifts()) seen.drift = all.change / all.attempts;
   if (later.attempts == 0) return;
   const double same_way = std::copysign(1.0, all.kendall.s) * later.widened_z();
-  seen.recurs = normal_cdf(-same_way) < second.probability;
+  seen.recurs = normal_cdf(-same_way) < recurrence_probability(second.figures, first.changes() || first.drifts());
 }
 
 /// Findings of one decided result.
@@ -341,9 +344,9 @@ class Findings {
 
 }  // namespace
 
-double recurrence_probability(double cells) {
+double recurrence_probability(double figures, bool found) {
   constexpr double kOfRun = 0.05;
-  return std::min(kOfRun, kOfRun / (kDriftProbability * cells));
+  return kOfRun / std::max(1.0, (found ? kDriftProbability : 1) * figures);
 }
 
 Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second) {

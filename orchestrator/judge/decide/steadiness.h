@@ -35,15 +35,16 @@ struct Steadiness {
   std::optional<double> late;   ///< where above_twice are: so many are at least this
 };
 
-/// Which attempts the second stage made, and how improbable a trend in only them must be to count as one.
+/// Which attempts the second stage made, in a run that judges so many figures.
 struct Recurrence {
   std::size_t begin = static_cast<std::size_t>(-1);  ///< index of its first attempt; beyond the last: there is none
-  double probability = 0.05;
+  double figures = 1;
 };
 
-/// The probability for Recurrence in a run that judges `cells` figures: of all that the first stage finds by chance,
-/// the second finds one again in 5 % of runs at most.
-double recurrence_probability(double cells);
+/// How improbable a trend of only the second stage must be to count, in a run that judges `figures`: of all trends that
+/// the first stage `found` by chance, and of all figures that are measured again though it found none in them, one
+/// counts in 5 % of runs at most.
+double recurrence_probability(double figures, bool found);
 
 /// Looks at the samples of `attempts`, in the order taken.
 ///
@@ -56,8 +57,8 @@ double recurrence_probability(double cells);
 /// there is none; the change is that from the first to the last third, scaled to the whole attempt. A drift: the same
 /// S, with its deviation widened by sqrt((1 + r) / (1 - r)) for samples that follow each other, has a probability below
 /// 0.001; r is the lag-1 correlation of the residuals of a straight line through each attempt, corrected for its bias.
-/// Both recur if the widened S of only the second stage has the same sign and at most its probability (one-sided): the
-/// first stage's samples were chosen for their trend, and say nothing of it any more.
+/// Both recur if the widened S of only the second stage has the same sign and at most recurrence_probability()
+/// (one-sided): the first stage's samples were chosen for their trend, and say nothing of it any more.
 Steadiness steadiness_of(std::span<const Measurement* const> attempts, const Recurrence& second = {});
 
 /// Adds the relevant part of `seen` to `result`, which has been decided, and makes a pass or a fail inconclusive if it

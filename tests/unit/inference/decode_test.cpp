@@ -1,5 +1,7 @@
 // A token through a small model: exact on any number of threads, and what is skipped or changed is seen.
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -29,9 +31,9 @@ class OneSet {
 };
 
 std::vector<float> walked(const DecodeShape& shape, DecodeNumbers numbers, const DecodeSet& set, std::size_t threads,
-                          const DecodeCode& code = decode_code()) {
+                          const DecodeCode& code = decode_code(), std::uint64_t input = 0) {
   DecodeWalk walk(shape, numbers, code, threads);
-  walk.begin(set, decode_input(shape, numbers, 5, 0));
+  walk.begin(set, decode_input(shape, numbers, 5, input));
   {
     std::vector<std::jthread> crew;
     for (std::size_t thread = 0; thread < threads; ++thread) crew.emplace_back([&, thread] { walk.step(thread); });
@@ -69,6 +71,20 @@ TEST(DecodeWalk, in_normal_numbers_has_the_same_bits_on_any_threads_and_finite_o
   const auto alone = walked(shape, DecodeNumbers::gaussian, one.set(), 1);
   for (const float value : alone) ASSERT_TRUE(std::isfinite(value));
   EXPECT_EQ(print_of(alone), print_of(walked(shape, DecodeNumbers::gaussian, one.set(), 3)));
+}
+
+TEST(DecodeRun, a_step_whose_logits_are_no_numbers_or_the_same_for_each_input_is_an_error) {
+  const DecodeShape shape{.model = kModel, .batch = 1, .context = 40};
+  OneSet one(shape, DecodeNumbers::gaussian);
+  const auto prints = [&] {
+    std::vector<std::uint64_t> all;
+    for (const std::uint64_t input : {0, 1})
+      all.push_back(print_of(walked(shape, DecodeNumbers::gaussian, one.set(), 1, decode_code(), input)));
+    return all;
+  };
+  EXPECT_NO_THROW(demand_different(prints()));
+  one.set().weights[0] = narrow(std::numeric_limits<float>::infinity());  // soon it is minus infinity as well
+  EXPECT_THROW(demand_different(prints()), std::runtime_error);
 }
 
 TEST(DecodeWalk, one_changed_weight_or_key_of_the_cache_changes_the_print) {

@@ -58,7 +58,7 @@ TEST(KvTransfer, refuses_what_does_not_divide_or_fit_and_skips_one_rank) {
   expect_refused({"--tokens=100"}, "tokens: 100 is no multiple of a page of 16; the nearest that are: 96 and 112");
   expect_refused({"--tp=3"}, "tp: 3 does not divide 8 kv heads; the nearest that does: 2");
   expect_refused({"--element=3"}, "element: 3 is none of 1, 2 and 4");
-  expect_refused({"--tokens=4194304"}, "half of memory is");
+  expect_refused({"--tokens=4194304"}, "; the nearest that fits: ");
   EXPECT_EQ(run_probe({kKvTransfer}).exit_code, 77);
 }
 

@@ -147,21 +147,39 @@ TEST(steadiness, a_trend_of_the_first_stage_counts_where_the_second_shows_it_too
   flat.samples = around(110, 20, 0.3);
   for (std::size_t i = 0; i < 20; ++i) rising.samples.push_back(flat.samples[i] + static_cast<double>(i) * 0.1);
   falling.samples.assign(rising.samples.rbegin(), rising.samples.rend());
-  const auto seen = [](std::vector<const Measurement*> attempts, double probability) {
-    return steadiness_of(attempts, {.begin = 3, .probability = probability});
+  const auto seen = [](std::vector<const Measurement*> attempts, double figures) {
+    return steadiness_of(attempts, {.begin = 3, .figures = figures});
   };
   const std::vector<const Measurement*> first = {&rising, &rising, &rising};
-  EXPECT_TRUE(seen(first, 1e-9).recurs) << "without a second stage the first decides";
-  const auto with = [&](const Measurement& later, double probability) {
+  EXPECT_TRUE(seen(first, 1e9).recurs) << "without a second stage the first decides";
+  const auto with = [&](const Measurement& later, double figures) {
     auto attempts = first;
     attempts.insert(attempts.end(), 3, &later);
-    return seen(attempts, probability);
+    return seen(attempts, figures);
   };
-  EXPECT_TRUE(with(rising, 1e-4).recurs);
-  EXPECT_FALSE(with(rising, 1e-30).recurs) << "of so many figures one shows as much by chance";
-  EXPECT_TRUE(with(flat, 0.05).change) << "over all attempts the trend is still there";
-  EXPECT_FALSE(with(flat, 0.05).recurs);
-  EXPECT_FALSE(with(falling, 0.05).recurs);
+  EXPECT_TRUE(with(rising, 1e5).recurs);
+  EXPECT_FALSE(with(rising, 1e32).recurs) << "of so many figures one shows as much by chance";
+  EXPECT_TRUE(with(flat, 1).change) << "over all attempts the trend is still there";
+  EXPECT_FALSE(with(flat, 1).recurs);
+  EXPECT_FALSE(with(falling, 1).recurs);
+}
+
+TEST(steadiness, a_trend_of_the_second_stage_alone_is_held_against_all_figures_of_the_run) {
+  // A rack: a second stage measures thousands of pairs again, of which the first stage found a trend in a few.
+  const Measurement flat{.metric = "m", .unit = "B/s", .samples = around(110, 20, 0.3), .stopped = "stable"};
+  Measurement slanted = flat, rising = flat;
+  for (std::size_t i = 0; i < 20; ++i) {
+    slanted.samples[i] += static_cast<double>(i) * 0.01;
+    rising.samples[i] += static_cast<double>(i) * 0.1;
+  }
+  const auto seen = [&](const Measurement& later, double figures) {
+    return steadiness_of(std::vector{&flat, &flat, &flat, &later, &later, &later, &later},
+                         {.begin = 3, .figures = figures});
+  };
+  EXPECT_TRUE(seen(slanted, 1).drift) << "over all attempts there seems to be one";
+  EXPECT_TRUE(seen(slanted, 1).recurs);
+  EXPECT_FALSE(seen(slanted, 15'000).recurs);
+  EXPECT_TRUE(seen(rising, 15'000).recurs) << "a clear one is no chance among as many";
 }
 
 TEST(steadiness, a_trend_that_does_not_recur_is_named_and_opens_nothing) {
@@ -184,9 +202,10 @@ TEST(steadiness, a_trend_that_does_not_recur_is_named_and_opens_nothing) {
 }
 
 TEST(steadiness, a_larger_run_wants_a_trend_to_recur_more_clearly) {
-  EXPECT_EQ(recurrence_probability(30), 0.05);
-  EXPECT_EQ(recurrence_probability(1000), 0.05);
-  EXPECT_DOUBLE_EQ(recurrence_probability(100'000), 5e-4);
+  EXPECT_EQ(recurrence_probability(30, true), 0.05);
+  EXPECT_EQ(recurrence_probability(1000, true), 0.05);
+  EXPECT_DOUBLE_EQ(recurrence_probability(100'000, true), 5e-4);
+  EXPECT_DOUBLE_EQ(recurrence_probability(1000, false), 5e-5) << "where the first stage found none, each is new";
 }
 
 TEST(steadiness, sampling_that_was_cut_off_decides_far_from_the_limit_only) {
