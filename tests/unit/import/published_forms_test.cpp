@@ -205,6 +205,13 @@ TEST(ImportOsuForms, other_lines_are_listed_and_a_failure_is_refused) {
   EXPECT_TRUE(has(refusal("osu", table + "MPI_ABORT was invoked on rank 1\n"), "line 4: reports a failure"));
 }
 
+TEST(ImportOsuForms, both_directions_at_once_are_a_condition) {
+  const std::string output =
+      "# OSU MPI-CUDA Bi-Directional Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n8192  16477.70\n";
+  EXPECT_EQ(conditions(taken("osu", output)), "both directions at once");
+  EXPECT_EQ(conditions(taken("osu", changed(output, "Bi-Directional ", ""))), "");
+}
+
 // --------------------------------------------------------------------------------------------------------- nccl-tests
 
 constexpr const char* kNcclHead =
