@@ -264,6 +264,15 @@ TEST(ImportNcclForms, options_that_change_the_number_are_conditions) {
             "agg iters 4");
 }
 
+TEST(ImportNcclForms, groups_that_ran_at_once_are_no_collective_of_all_ranks) {
+  const std::string groups = "2 groups of ranks at once";
+  EXPECT_EQ(conditions(taken("nccl-tests", changed(nccl(kNcclRow), "Rank  1 Group  0", "Rank  0 Group  1"))), groups);
+  const std::string device = R"({"rank":0,"group":1,"pid":9,"hostname":"n02","device":0},)";
+  EXPECT_EQ(
+      conditions(taken("nccl-tests", changed(recorded("nccl_tests.json"), R"({"rank":0)", device + R"({"rank":0)"))),
+      groups);
+}
+
 TEST(ImportNcclForms, rccl_tests_banner_and_its_columns_of_the_algorithm_are_read) {
   const std::string head = changed(changed(kNcclHead, "  busbw #wrong\n", "  busbw #wrong  algo  proto  nchannels\n"),
                                    "(GB/s)  (GB/s)\n", "(GB/s)  (GB/s)   \n");
