@@ -20,10 +20,6 @@ std::string listed_kind(const Record& record) {
   return "";
 }
 
-/// What an inventory counts, and the kind of part in the site.
-constexpr std::pair<std::string_view, const char*> kCounts[] = {
-    {"nics_up", "nic"}, {"drives_total", "drive"}, {"gpus_total", "gpu"}};
-
 /// The result of `step` that shows a wrong number of parts best: of a requirement of that kind, else one that would
 /// pass and is required; of several the last.
 std::optional<std::size_t> shown_by(const plan::Plan& plan, const Results& results, std::string_view step,
@@ -99,10 +95,10 @@ void ListedParts::look(ListedParts&& later) {
 
 void ListedParts::count(const plan::Step& step, const Record& record) {
   for (const auto& measured : record.measurements) {
-    const auto* known = std::ranges::find(kCounts, measured.metric, &std::pair<std::string_view, const char*>::first);
-    if (known == std::end(kCounts) || measured.subject.kind != "node") continue;
+    const auto* known = std::ranges::find(kPartCounts, measured.metric, [](const auto& one) { return one.first; });
+    if (known == std::end(kPartCounts) || measured.subject.kind != "node") continue;
     const double lowest = std::ranges::min(measured.samples);
-    if (Count& own = counted_[{step.nodes.front(), known->second}]; lowest < own.lowest)
+    if (Count& own = counted_[{step.nodes.front(), std::string(known->second)}]; lowest < own.lowest)
       own = {.lowest = lowest, .step = step.id};
   }
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "orchestrator/judge/evidence/evidence.h"
@@ -12,6 +13,10 @@
 #include "orchestrator/plan/plan.h"
 
 namespace assay::judge {
+
+/// Kinds of parts in the site, by the metric of an inventory that counts them.
+inline constexpr std::pair<std::string_view, std::string_view> kPartCounts[] = {
+    {"nics_up", "nic"}, {"drives_total", "drive"}, {"gpus_total", "gpu"}};
 
 /// Collects the parts that probes list, whether they answer or not: every GPU of a record with gpus_listed, every drive
 /// of one with the figure drives; and the numbers of network ports with a link, drives and GPUs in an inventory.

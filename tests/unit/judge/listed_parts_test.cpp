@@ -106,5 +106,16 @@ TEST(ListedParts, a_node_with_fewer_ports_up_than_the_site_says_is_not_accepted)
   EXPECT_EQ(verdict.overall, Overall::incomplete);
 }
 
+TEST(ListedParts, a_number_in_the_site_that_nothing_counts_is_said_to_be_unchecked) {
+  MemoryRun run({kAtLeast100});
+  run.plan.site.nodes[0].parts = {{"nic", 2}};
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  ASSERT_EQ(judged(run).deviations.size(), 1U);
+  EXPECT_EQ(judged(run).deviations.front().what,
+            "Not checked, because nothing counts them: the parts of kind nic that the site states of n1.");
+  EXPECT_EQ(judged(run).deviations.front().kind, DeviationKind::not_checked);
+  EXPECT_TRUE(judged(inventory_of(2)).deviations.empty());
+}
+
 }  // namespace
 }  // namespace assay::judge
