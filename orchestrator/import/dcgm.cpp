@@ -65,14 +65,26 @@ class DcgmReader {
     need_object(document, path);
     const Values at{{"category", category}, {"test", text_at(document, "name")}};
     const json& results = list_at(document, "results", path);
-    for (std::size_t i = 0; i < results.size(); ++i) result(results[i], fmt::format("{}.results[{}]", path, i), at);
-    if (!results.empty()) return;
+    bool failed = false;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      failed = result(results[i], fmt::format("{}.results[{}]", path, i), at) || failed;
     const auto summary = document.find("test_summary");
-    if (summary == document.end()) return figures_.leave_out(path, text_at(document, "name"), "it has no result");
-    result(*summary, path + ".test_summary", at);
+    if (summary == document.end()) {
+      if (results.empty()) figures_.leave_out(path, text_at(document, "name"), "it has no result");
+      return;
+    }
+    // It also has the failures of no entity; else it repeats the results.
+    const std::string place = path + ".test_summary";
+    need_object(*summary, place);
+    if (results.empty() || (!failed && is_failure(text_at(*summary, "status"))))
+      return void(result(*summary, place, at));
+    note(*summary, place);
   }
 
-  void result(const json& document, const std::string& path, Values at) {
+  static bool is_failure(const std::string& status) { return status == "Fail" || status == "FAIL"; }
+
+  /// Whether it is a failure.
+  bool result(const json& document, const std::string& path, Values at) {
     need_object(document, path);
     if (const auto group = text_at(document, "entity_group"); !group.empty()) at["entity_group"] = group;
     if (const auto id = document.find("entity_id"); id != document.end() && id->is_number_integer())
@@ -85,30 +97,35 @@ class DcgmReader {
       const auto number = whole_from(ids);
       at[number ? "entity_id" : "entity_ids"] = number ? Value(*number) : Value(ids);
     }
-    note_warnings(document, path);
+    note(document, path);
     const std::string status = text_at(document, "status");
-    const bool failed = status == "Fail" || status == "FAIL";
+    const bool failed = is_failure(status);
     if (failed || status == "Pass" || status == "PASS")
-      return figures_.count({.metric = "failures", .unit = "1", .statistic = "count"}, at, failed ? 1 : 0, path);
-    // Skipped, not run, a warning of DCGM 3, or a word of another version: neither a pass nor a failure.
-    figures_.leave_out(path, "the verdict of DCGM", fmt::format("the tool says '{}'", status));
+      figures_.count({.metric = "failures", .unit = "1", .statistic = "count"}, at, failed ? 1 : 0, path);
+    else  // skipped, not run, a warning of DCGM 3, or a word of another version: neither a pass nor a failure
+      figures_.leave_out(path, "the verdict of DCGM", fmt::format("the tool says '{}'", status));
+    return failed;
   }
 
-  /// Objects with number and text; of DCGM 3 also texts, and one text without a list.
-  void note_warnings(const json& document, const std::string& path) {
-    if (const auto one = text_at(document, "warnings"); !one.empty())
-      return figures_.leave_out(path + ".warnings", "a warning", one);
-    const json& warnings = list_at(document, "warnings", path);
-    for (std::size_t i = 0; i < warnings.size(); ++i) {
-      const std::string place = fmt::format("{}.warnings[{}]", path, i);
-      if (warnings[i].is_string()) {
-        figures_.leave_out(place, "a warning", warnings[i].get<std::string>());
+  /// Warnings and remarks: objects with number and text, or texts; of DCGM 3 also one text without a list.
+  void note(const json& document, const std::string& path) {
+    for (const auto& [name, what] : {std::pair("warnings", "a warning"), std::pair("info", "a remark")}) {
+      if (const auto one = text_at(document, name); !one.empty()) {
+        figures_.leave_out(fmt::format("{}.{}", path, name), what, one);
         continue;
       }
-      need_object(warnings[i], place);
-      const auto id = warnings[i].find("error_id");
-      figures_.leave_out(place, id != warnings[i].end() ? fmt::format("error {}", id->dump()) : "a warning",
-                         text_at(warnings[i], "warning"));
+      const json& all = list_at(document, name, path);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::string place = fmt::format("{}.{}[{}]", path, name, i);
+        if (all[i].is_string()) {
+          figures_.leave_out(place, what, all[i].get<std::string>());
+          continue;
+        }
+        need_object(all[i], place);
+        const auto id = all[i].find("error_id");
+        figures_.leave_out(place, id != all[i].end() ? fmt::format("error {}", id->dump()) : what,
+                           text_at(all[i], "warning"));
+      }
     }
   }
 

@@ -90,6 +90,9 @@ void read_energy_table(std::string_view text, judge::ImportSource& source, Figur
 /// "alltoall_perf" "all_to_all". Empty if `program` is none of theirs.
 std::string operation_of(std::string_view program);
 
+/// Adds a condition where NCCL_TESTS_SPLIT divided the ranks into groups, each with a collective of its own.
+void take_nccl_groups(std::size_t groups, Values& at);
+
 /// Adds the conditions that options of nccl-tests make and that its output does not show: -a, which rank's time it is,
 /// -D, another implementation than NCCL's, and of rccl-tests -Y, -u, -E and -F.
 void take_nccl_options(std::string_view command, Values& at);

@@ -137,6 +137,9 @@ class MlxlinkReader {
       source_.facts[key] = fmt::format("{}", fmt::join(values, ","));
     for (const auto& one : kNumbers) {
       if (one.key != key) continue;
+      if (!one.per_lane && values.size() > 1)
+        throw ImportRefusal{from, fmt::format("{} numbers, expected one", values.size()),
+                            "run it in the locale C: a comma separates lanes"};
       for (std::size_t i = 0; i < (one.per_lane ? values.size() : 1); ++i) {
         Values at = at_;
         if (one.per_lane) at["lane"] = static_cast<std::int64_t>(i);

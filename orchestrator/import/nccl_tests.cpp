@@ -127,6 +127,8 @@ class NcclTestsReader {
   /// "Rank  0 Group  0 Pid 1444 on n01 device  0 …"
   void rank(const std::vector<std::string_view>& words) {
     ++ranks_;
+    const auto group = std::ranges::find(words, "Group");
+    if (group != words.end() && group + 1 != words.end()) split_.emplace(*(group + 1));
     const auto on = std::ranges::find(words, "on");
     if (on != words.end() && on + 1 != words.end()) hosts_.emplace(*(on + 1));
   }
@@ -186,6 +188,7 @@ class NcclTestsReader {
                                  : "not known: of another version of the tool, or of a tool like it");
       columns_.push_back(known ? column : &kUnknownNcclColumn);
     }
+    take_nccl_groups(split_.size(), conditions_);
     group();
     if (places_.empty() || groups_.size() != places_.size()) {
       throw ImportRefusal{
@@ -303,9 +306,9 @@ class NcclTestsReader {
   Figures& figures_;
   std::string operation_;
   Values conditions_;
-  std::set<std::string, std::less<>> hosts_;
-  std::map<Values, int> cycles_;  ///< how often a row of these coordinates came
-  std::int64_t empty_ = 0;        ///< rows of size 0
+  std::set<std::string, std::less<>> hosts_, split_;  ///< and groups
+  std::map<Values, int> cycles_;                      ///< how often a row of these coordinates came
+  std::int64_t empty_ = 0;                            ///< rows of size 0
   bool wrong_unplaced_ = false;
   std::vector<const NcclTestsColumn*> columns_;
   std::vector<std::string> places_;  ///< in the order of their columns
@@ -317,6 +320,10 @@ class NcclTestsReader {
 };
 
 }  // namespace
+
+void take_nccl_groups(std::size_t groups, Values& at) {
+  if (groups > 1) add_condition(at, fmt::format("{} groups of ranks at once", groups));
+}
 
 std::string operation_of(std::string_view program) {
   const auto words = words_of(program);

@@ -47,14 +47,17 @@ void take_settings(const json& document, judge::ImportSource& source, Figures& f
     if (!plain) add_condition(conditions, fmt::format("{} {}", name, value->dump(-1, ' ', true)));
   }
   std::set<std::string> hosts;
+  std::set<std::int64_t> groups;
   const json& devices = config.list("devices");
   for (const auto& device : devices) {
     StrictObject one = closed(device, "config.devices");
     hosts.insert(one.text("hostname"));
-    one.pass_over({"rank", "group", "pid", "device", "device_hex", "device_info"});
+    if (one.optional("group") != nullptr) groups.insert(one.whole("group", 0));
+    one.pass_over({"rank", "pid", "device", "device_hex", "device_info"});
     figures.unknown(one);
   }
   source.facts["ranks"] = static_cast<std::int64_t>(devices.size());
+  take_nccl_groups(groups.size(), conditions);
   if (!hosts.empty()) source.facts["nodes"] = static_cast<std::int64_t>(hosts.size());
   figures.unknown(config);
 }

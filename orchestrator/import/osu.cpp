@@ -103,6 +103,7 @@ class OsuReader {
           line.from(), "the row",
           fmt::format("validation says '{}': the speed of wrong data is meaningless", validation));
     Values at{{"test", test_}};
+    if (test_.find("Bi-Directional") != std::string::npos) add_condition(at, "both directions at once");
     if (table_->has("Size")) at["size"] = table_->whole("Size");
     table_->take(at, figures_);
   }

@@ -27,8 +27,10 @@ class RocmBandwidthReader {
     const std::string_view text = line.text;
     const auto words = words_of(text);
     if (words.empty()) return;
-    const bool both = text.find("Bidirectional") != std::string_view::npos;
-    if (text.find("directional copy ") != std::string_view::npos && text.ends_with("bandwidth GB/s")) {
+    const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+    const bool both = has("Bidirectional") || has("Bdirectional");  // so written by 2.0
+    const bool directed = both || has("Unidirectional");
+    if (directed && has("directional copy ") && text.ends_with("bandwidth GB/s")) {
       statistic_ = words[2] == "peak" ? "max" : "trimmed_mean";
       begin(line, both ? "bandwidth_both_directions" : "bandwidth", Part::matrix);
     } else if (text.starts_with("Data Path Validation")) {
@@ -39,7 +41,7 @@ class RocmBandwidthReader {
       heads_.assign(words.begin() + 1, words.end());
     } else if (part_ == Part::matrix && !heads_.empty() && whole_from(words[0])) {
       matrix_row(line, words);
-    } else if (text.find("directional Benchmark Result") != std::string_view::npos) {
+    } else if (directed && has("directional Benchmark Result")) {
       begin(line, both ? "bandwidth_both_directions" : "bandwidth", Part::copies);
     } else if (part_ == Part::copies && text.find(" Device Id: ") != std::string_view::npos && words.size() > 8) {
       ends_[words[1] == "Src" ? "source" : "target"] = fmt::format("{} {}", words[8], words[4]);

@@ -56,8 +56,10 @@ class TransferBenchReader {
   /// A line that begins a table, or has a setting of the next one.
   bool head(const TextLine& line, const Words& words) {
     const std::string_view text = line.text;
-    if (words.front() == "TransferBench" && words.size() > 1 && words[1].starts_with('v'))
+    if (words.front() == "TransferBench" && words.size() > 1 && words[1].starts_with('v')) {
+      if (!source_.version.empty()) throw ImportRefusal{line.from(), "a second run begins", "import one run per file"};
       return source_.version = words[1].substr(1), true;
+    }
     if (text.starts_with("Bytes Per Direction")) return take_size(line, words.back());
     if (text.starts_with("- Copying ")) return take_size(line, words[2]);
     if (text.find("directional copy peak bandwidth ") != std::string_view::npos) return p2p(line, words);

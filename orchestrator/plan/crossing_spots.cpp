@@ -38,12 +38,15 @@ std::vector<std::string> controls_of(const site::Site& site, const site::Crossin
   return others.empty() ? own : others;
 }
 
-/// The first export of `tenant` at the server of `path`, an export too; empty if the site declares none.
-std::string own_export(const site::Site& site, const site::CrossingPath& path, const std::string& tenant) {
-  const auto found = std::ranges::find_if(site.crossings->paths, [&](const site::CrossingPath& one) {
-    return one.type == PathClass::nfs && one.tenant == tenant && one.address == path.address && one.port == path.port;
-  });
-  return found == site.crossings->paths.end() ? "" : found->resource;
+/// The exports of `tenant` at the server of `path`, an export too, with a blank between; empty if the site declares
+/// none.
+std::string own_exports(const site::Site& site, const site::CrossingPath& path, const std::string& tenant) {
+  std::string row;
+  for (const auto& one : site.crossings->paths) {
+    if (one.type == PathClass::nfs && one.tenant == tenant && one.address == path.address && one.port == path.port)
+      row += (row.empty() ? "" : " ") + one.resource;
+  }
+  return row;
 }
 
 Spot without_nodes(const site::CrossingPath& path, std::string reason) {
@@ -97,7 +100,7 @@ void add_path(const site::Site& site, const std::string& name, const std::string
   parameters["watched"] = std::string(path->target.empty() ? "off" : "on");
   if (parameters.contains("folder")) {  // from revision 3 of the probe on
     parameters["folder"] = path->folder;
-    parameters["own_export"] = path->folder.empty() ? "" : own_export(site, *path, tenant_of(site, node));
+    parameters["own_export"] = path->folder.empty() ? "" : own_exports(site, *path, tenant_of(site, node));
   }
   parameters["interface"] = path->interface;
   parameters["region"] = path->region;

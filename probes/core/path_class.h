@@ -101,7 +101,7 @@ static_assert(default_port(PathClass::kubelet) == 10250 && default_port(PathClas
 /// The packets on a path of class nfs whose file handle is tried too, as sent_on says them.
 constexpr std::string_view kSentByHandle =
     "a TCP connection, a look-up of the export (NFS 4) and, if it is refused, queries of its attributes by that "
-    "tenant's file handle and by at most four mixed of it and the handle of an own export, all of it";
+    "tenant's file handle and by at most four mixed of it and each own export's, all of it";
 
 /// The packets on a path of this class, for people: once a try, and nothing else.
 constexpr std::string_view sent_on(PathClass type) {

@@ -19,17 +19,18 @@ double sum_of(const PartsRow& row) { return std::accumulate(row.parts.begin(), r
 
 std::string part_class(std::size_t part) { return fmt::format("part-{}", part); }
 
-std::string legend_of_parts(const std::vector<std::string>& names) {
+}  // namespace
+
+std::string legend_of_parts(const std::vector<std::string>& names, double height_of_last) {
   std::string svg;
   double x = 0;
   for (std::size_t part = 0; part < names.size(); ++part) {
-    svg += svg_rect(x, 4, 10, 10, part_class(part)) + svg_text(x + 14, 13, "start", "mark", names[part]);
+    svg += svg_rect(x, 4, 10, part + 1 == names.size() ? height_of_last : 10, part_class(part)) +
+           svg_text(x + 14, 13, "start", "mark", names[part]);
     x += 14 + text_width(names[part]) + 14;
   }
   return svg;
 }
-
-}  // namespace
 
 std::string parts_svg(const PartsBars& bars) {
   double most = 0;

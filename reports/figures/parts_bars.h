@@ -25,6 +25,9 @@ inline constexpr std::size_t kMostParts = 5;
 /// More rows are no figure.
 inline constexpr std::size_t kMostPartsRows = 24;
 
+/// Squares of the parts' colours with their names, in a row; the last one `height_of_last` high.
+std::string legend_of_parts(const std::vector<std::string>& names, double height_of_last = 10);
+
 /// The figure as inline SVG, a legend above, the sum of each bar at its end; empty without a row above 0.
 std::string parts_svg(const PartsBars& bars);
 

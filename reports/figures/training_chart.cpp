@@ -35,17 +35,6 @@ struct Timeline {
 constexpr double kRowsLeft = 150, kRowsRight = kFigureWidth - 20, kRowsTop = 34, kPitch = 24, kBar = 13, kThin = 3;
 constexpr std::size_t kMostStretches = 500;  // of one activity of a rank; a step has tens
 
-std::string legend_of_rows(const std::vector<std::string>& names) {
-  std::string svg;
-  double x = 0;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    svg += svg_rect(x, 4, 10, i + 1 == names.size() ? kThin : 10, fmt::format("part-{}", i)) +
-           svg_text(x + 14, 13, "start", "mark", names[i]);
-    x += 14 + text_width(names[i]) + 14;
-  }
-  return svg;
-}
-
 /// When the last stretch of all rows ends, in s.
 double end_of_all(const Timeline& timeline) {
   double end_s = 0;
@@ -64,7 +53,8 @@ std::string timeline_svg(const Timeline& timeline) {
   const double bottom = kRowsTop + kPitch * static_cast<double>(timeline.rows.size());
   const Axis axis(0, end_s);
   const auto x = [&](double value) { return kRowsLeft + (kRowsRight - kRowsLeft) * axis.share(value); };
-  std::string svg = svg_open(timeline.title, timeline.description, bottom + 42) + legend_of_rows(timeline.activities);
+  std::string svg =
+      svg_open(timeline.title, timeline.description, bottom + 42) + legend_of_parts(timeline.activities, kThin);
   const auto marks = axis.marks();
   const Scale scale = scale_for_marks(marks, "s");
   for (const double mark : marks) {

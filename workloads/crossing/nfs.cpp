@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <sstream>
 #include <tuple>
 
 #include <arpa/inet.h>
@@ -265,9 +266,12 @@ Tried try_handle(const Target& target, const std::string& path, const std::strin
   if (!offered)
     return {Outcome::unclear, fmt::format("{}; no handle of it came into {}", by_name.evidence, notes.folder)};
   Tried tried = tried_by(session, offered->handle, *offered, "", "its handle");
-  if (tried.outcome == Outcome::refused && !own.empty()) {
-    const Tried mixed = tried_mixed(session, own, *offered);
-    tried = {mixed.outcome, fmt::format("{}; {}", tried.evidence, mixed.evidence)};
+  std::istringstream exports(tried.outcome == Outcome::refused ? own : "");
+  for (std::string one; tried.outcome != Outcome::answered && exports >> one;) {
+    const Tried mixed = tried_mixed(session, one, *offered);
+    const bool open = mixed.outcome == Outcome::answered;  // else the less clear outcome
+    tried = {open ? mixed.outcome : std::max(tried.outcome, mixed.outcome),
+             fmt::format("{}; {}", tried.evidence, mixed.evidence)};
   }
   return {tried.outcome, fmt::format("{}; {}", by_name.evidence, tried.evidence)};
 }

@@ -34,9 +34,9 @@ struct NfsReply {
 Tried try_nfs(const Target& target, const std::string& path);
 
 /// The same of the other tenant's node, and where the server refuses, by the handle that offer_handle gives (PUTFH,
-/// GETATTR), then by handles mixed of it and that of `own`, an export of the node's tenant ("": none). Refused only
-/// where all are; NFS4ERR_STALE and BADHANDLE refuse a handle. Unclear without that handle, and if none can be mixed
-/// in one file system.
+/// GETATTR), then by handles mixed of it and that of each of `own`, exports of the node's tenant with a blank between
+/// ("": none). Refused only where all are; NFS4ERR_STALE and BADHANDLE refuse a handle. Unclear without that handle,
+/// and if none can be mixed in one file system. The first answer ends it.
 Tried try_handle(const Target& target, const std::string& path, const std::string& own, const NoteFolder& notes,
                  Clock::time_point until);
 

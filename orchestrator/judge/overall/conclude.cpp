@@ -33,9 +33,10 @@ std::set<std::string> changing_probes(const plan::Plan& plan) {
   return names;
 }
 
-/// Parameters by which a probe reads what a machine states of itself from another place: a saved copy, or a made-up
-/// one.
-constexpr std::array<std::string_view, 4> kPlaces = {"kernel_log", "nvml_library", "powercap", "root"};
+/// Parameters by which a probe reads what a machine states of itself from another place, unless it is empty: a saved
+/// copy, or a made-up one.
+constexpr std::array<std::string_view, 7> kPlaces = {"amd_smi_library", "kernel_log", "lldp", "nvml_library",
+                                                     "powercap",        "root",       "tcti"};
 
 /// "health_inventory read root=/tmp/tree, not /", once for each probe and place.
 std::set<std::string> other_places(const plan::Plan& plan) {
@@ -46,7 +47,9 @@ std::set<std::string> other_places(const plan::Plan& plan) {
     for (const auto& own : probe->second.description.parameters) {
       const auto given = step.parameters.find(own.name);
       const auto* place = given == step.parameters.end() ? nullptr : std::get_if<std::string>(&given->second);
-      if (place == nullptr || *place == own.fallback || std::ranges::find(kPlaces, own.name) == kPlaces.end()) continue;
+      if (place == nullptr || place->empty() || *place == own.fallback ||
+          std::ranges::find(kPlaces, own.name) == kPlaces.end())
+        continue;
       all.insert(fmt::format("{} read {}={}, not {}", step.probe, own.name, *place, own.fallback));
     }
   }

@@ -1,5 +1,5 @@
 // limitations: counts the requirements that were not judged because the machine does not report a figure, and finds
-// required limits that compare the machines only with each other.
+// numbers of parts in the site that nothing counts, and required limits that compare the machines only with each other.
 #include "orchestrator/judge/overall/limitations.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/cells/listed_parts.h"
 #include "orchestrator/plan/profile_check.h"
 
 namespace assay::judge {
@@ -68,6 +69,35 @@ std::vector<Deviation> without_advisory(const plan::Plan& plan, const Results& r
   return deviations;
 }
 
+/// The numbers of parts in the site that no step counts.
+std::vector<Deviation> uncounted(const plan::Plan& plan) {
+  std::set<std::pair<std::string_view, std::string_view>> counted;  // node and kind
+  for (const auto& step : plan.steps) {
+    const auto probe = plan.probes.find(step.probe);
+    if (probe == plan.probes.end() || step.nodes.size() != 1) continue;
+    for (const auto& [metric, kind] : kPartCounts) {
+      if (probe->second.description.metric(metric) != nullptr) counted.emplace(step.nodes.front(), kind);
+    }
+  }
+  std::map<std::string_view, std::vector<std::string_view>> kinds;
+  for (const auto& node : plan.site.nodes) {
+    for (const auto& [kind, count] : node.parts) {
+      const bool designed =
+          plan.profile.per_node.contains(kind) || (kind == "gpu" && plan.profile.per_node.contains("pair"));
+      if (!designed && !counted.contains({node.name, kind})) kinds[kind].push_back(node.name);
+    }
+  }
+  std::vector<Deviation> deviations;
+  for (const auto& [kind, nodes] : kinds) {
+    const std::string more = nodes.size() > 1 ? fmt::format(" and {} more", nodes.size() - 1) : "";
+    deviations.push_back({.what = fmt::format("Not checked, because nothing counts them: the parts of kind {} that the "
+                                              "site states of {}{}.",
+                                              kind, nodes.front(), more),
+                          .kind = DeviationKind::not_checked});
+  }
+  return deviations;
+}
+
 std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
@@ -93,6 +123,7 @@ std::string relative_only(const plan::Plan& plan, const Results& results) {
 std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
   for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : without_advisory(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
+  for (auto& deviation : uncounted(plan)) verdict.deviations.push_back(std::move(deviation));
   const std::string relative = relative_only(plan, verdict.results);
   if (relative.empty()) return "";
   const std::string& why = plan.profile.relative_only;

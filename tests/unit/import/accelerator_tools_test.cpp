@@ -83,6 +83,18 @@ const Taken kTaken[] = {
      {{"source", text("device 2")}, {"target", text("device 1")}},
      91.33e9},
     {"rocm-bandwidth-test",
+     "rocm_bandwidth_test_2.0.txt",
+     "bandwidth",
+     "max",
+     {{"target", text("device 2")}, {"source", text("device 0")}},
+     13.366351e9},
+    {"rocm-bandwidth-test",
+     "rocm_bandwidth_test_2.0.txt",
+     "bandwidth_both_directions",
+     "max",
+     {{"target", text("device 2")}},
+     25.915931e9},
+    {"rocm-bandwidth-test",
      "rocm_bandwidth_test_copies.txt",
      "bandwidth",
      "trimmed_mean",
@@ -177,6 +189,18 @@ TEST(ImportRocmBandwidthTest, a_copy_on_one_device_and_the_processors_clock_are_
   const auto timed =
       imported("rocm-bandwidth-test", changed(recorded("rocm_bandwidth_test_copies.txt"), "-m 64", "-c -m 64"));
   EXPECT_EQ(conditions_of(timed->figures.front()), "timed by the processor");
+}
+
+TEST(ImportRocmBandwidthTest, both_directions_alone_are_not_read_as_one_where_version_2_0_misspells_them) {
+  const std::string output = recorded("rocm_bandwidth_test_2.0.txt");
+  const auto import = imported("rocm-bandwidth-test", output.substr(output.find("Bdirectional")));
+  ASSERT_TRUE(import);
+  for (const auto& figure : import->figures) EXPECT_EQ(figure.metric, "bandwidth_both_directions") << figure.from;
+}
+
+TEST(ImportTransferBench, a_second_run_is_refused) {
+  const std::string output = "TransferBench v1.62.00\n" + recorded("transferbench_transfers.txt");
+  EXPECT_NE(refusal("transferbench", output + output).find("a second run begins"), std::string::npos);
 }
 
 TEST(ImportRvs, copies_between_gpus_do_not_say_their_direction_and_a_module_is_told_by_its_fields) {

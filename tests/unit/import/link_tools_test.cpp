@@ -56,6 +56,12 @@ TEST(ImportMlxlink, the_text_and_json_forms_give_the_port_that_the_command_names
   EXPECT_EQ(value(json, "link_downs", "since_clear", port), std::nullopt);
 }
 
+TEST(ImportMlxlink, a_number_with_a_decimal_comma_is_refused) {
+  const std::string good = recorded("mlxlink.txt");
+  EXPECT_NE(refusal("mlxlink", changed(good, "12.5", "12,5"), kCommand).find("2 numbers, expected one"),
+            std::string::npos);
+}
+
 TEST(ImportMlxlink, without_a_device_with_an_unknown_speed_or_a_failure_it_is_refused) {
   const std::string good = recorded("mlxlink.txt"), json = recorded("mlxlink.json");
   EXPECT_EQ(refusal("mlxlink", good),

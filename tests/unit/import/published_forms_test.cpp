@@ -205,6 +205,13 @@ TEST(ImportOsuForms, other_lines_are_listed_and_a_failure_is_refused) {
   EXPECT_TRUE(has(refusal("osu", table + "MPI_ABORT was invoked on rank 1\n"), "line 4: reports a failure"));
 }
 
+TEST(ImportOsuForms, both_directions_at_once_are_a_condition) {
+  const std::string output =
+      "# OSU MPI-CUDA Bi-Directional Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n8192  16477.70\n";
+  EXPECT_EQ(conditions(taken("osu", output)), "both directions at once");
+  EXPECT_EQ(conditions(taken("osu", changed(output, "Bi-Directional ", ""))), "");
+}
+
 // --------------------------------------------------------------------------------------------------------- nccl-tests
 
 constexpr const char* kNcclHead =
@@ -255,6 +262,15 @@ TEST(ImportNcclForms, options_that_change_the_number_are_conditions) {
   EXPECT_EQ(conditions(taken("nccl-tests", changed(recorded("nccl_tests.json"), "\"aggregated_iterations\":1",
                                                    "\"aggregated_iterations\":4"))),
             "agg iters 4");
+}
+
+TEST(ImportNcclForms, groups_that_ran_at_once_are_no_collective_of_all_ranks) {
+  const std::string groups = "2 groups of ranks at once";
+  EXPECT_EQ(conditions(taken("nccl-tests", changed(nccl(kNcclRow), "Rank  1 Group  0", "Rank  0 Group  1"))), groups);
+  const std::string device = R"({"rank":0,"group":1,"pid":9,"hostname":"n02","device":0},)";
+  EXPECT_EQ(
+      conditions(taken("nccl-tests", changed(recorded("nccl_tests.json"), R"({"rank":0)", device + R"({"rank":0)"))),
+      groups);
 }
 
 TEST(ImportNcclForms, rccl_tests_banner_and_its_columns_of_the_algorithm_are_read) {

@@ -27,6 +27,19 @@ TEST(ImportDcgm, what_was_skipped_or_not_run_is_neither_and_warnings_are_kept) {
             "Persistence Mode: Persistence mode for GPU 1 is disabled.");
 }
 
+TEST(ImportDcgm, a_test_that_failed_of_no_entity_is_a_failure_and_remarks_are_kept) {
+  const auto import =
+      imported("dcgm", changed(recorded("dcgm_4.5.json"), R"("test_summary": {"status": "Pass"})",
+                               R"("test_summary": {"status": "Fail", "info": ["The plugin ended with signal 11"]})"));
+  ASSERT_TRUE(import);
+  const auto failed =
+      std::ranges::find(import->figures, "test_categories[1].tests[0].test_summary", &judge::Figure::from);
+  ASSERT_NE(failed, import->figures.end());
+  EXPECT_EQ(failed->value, 1.0);
+  EXPECT_EQ(why(*import, "test_categories[1].tests[0].test_summary.info[0]"), "The plugin ended with signal 11");
+  EXPECT_EQ(why(*import, "test_categories[1].tests[0].results[0].info[0]"), "GPU 0 Allocated 81559 MB");
+}
+
 TEST(ImportDcgm, a_diagnosis_that_broke_or_is_of_another_form_is_refused) {
   const std::string output = recorded("dcgm_4.5.json");
   EXPECT_NE(

@@ -122,22 +122,32 @@ TEST(judge, an_interrupted_attempt_is_a_deviation_and_no_more) {
   EXPECT_EQ(judged(run).overall, Overall::accepted);
 }
 
-TEST(judge, a_probe_that_read_another_tree_than_the_machines_own_is_a_deviation) {
-  MemoryRun run({kAtLeast100});
-  run.attempt(0, "exited", run.record("n1", kSteady110));
-  auto& probe = *run.plan.probes.find(run.plan.steps.front().probe);
-  probe.second.description.parameters.push_back({.name = "root", .fallback = "/"});
-  const auto read_from = [&](const std::string& root) {
-    Values parameters = run.plan.steps.front().parameters;
-    parameters["root"] = root;
-    run.plan.steps.front().parameters = std::move(parameters);
-  };
-  read_from("/");
-  EXPECT_TRUE(judged(run).deviations.empty());
-  read_from("/tmp/tree");
-  ASSERT_EQ(judged(run).deviations.size(), 1U);
-  EXPECT_EQ(judged(run).deviations.front().what,
-            probe.first + " read root=/tmp/tree, not /: what it states need not be of the tested machine.");
+TEST(judge, a_probe_that_read_another_place_than_the_machines_own_is_a_deviation) {
+  const std::pair<const char*, const char*> kOwn[] = {{"root", "/"},
+                                                      {"nvml_library", "libnvidia-ml.so.1"},
+                                                      {"amd_smi_library", "libamd_smi.so.26"},
+                                                      {"lldp", "lldpctl"},
+                                                      {"tcti", "device:/dev/tpmrm0"}};
+  for (const auto& [name, own] : kOwn) {
+    MemoryRun run({kAtLeast100});
+    run.attempt(0, "exited", run.record("n1", kSteady110));
+    auto& probe = *run.plan.probes.find(run.plan.steps.front().probe);
+    probe.second.description.parameters.push_back({.name = name, .fallback = own});
+    const auto read_from = [&](const std::string& place) {
+      Values parameters = run.plan.steps.front().parameters;
+      parameters[name] = place;
+      run.plan.steps.front().parameters = std::move(parameters);
+    };
+    for (const char* plain : {own, ""}) {
+      read_from(plain);
+      EXPECT_TRUE(judged(run).deviations.empty()) << name;
+    }
+    read_from("/tmp/tree");
+    ASSERT_EQ(judged(run).deviations.size(), 1U) << name;
+    EXPECT_EQ(judged(run).deviations.front().what,
+              fmt::format("{} read {}=/tmp/tree, not {}: what it states need not be of the tested machine.",
+                          probe.first, name, own));
+  }
 }
 
 TEST(judge, a_skip_beside_a_good_attempt_is_not_passed_over) {

@@ -76,5 +76,46 @@ TEST(ListedParts, instances_of_a_gpu_and_what_need_not_be_reported_are_not_held)
   EXPECT_EQ(of_run(told, {"GPU-a", "GPU-b"}, {"GPU-a"}).overall, Overall::accepted);
 }
 
+/// A run of one step that counts the network ports of a node, of which the site says that it has two.
+MemoryRun inventory_of(double up) {
+  MemoryRun run({kAtLeast100}, 1, {});
+  run.plan.site.nodes[0].parts = {{"nic", 2}};
+  std::ostringstream out;
+  Recorder recorder(
+      out, fixture::kSpec,
+      {.probe = "disk", .revision = 1, .parameters = run.plan.steps.at(0).parameters, .host = {{"name", "n1"}}});
+  recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"node", "n1"});
+  recorder.measurement("raw_bandwidth", Sampling{.samples = {up}, .warmup = {}, .stopped = "fixed"}, {"node", "n1"});
+  recorder.end({.status = Status::complete, .reason = ""});
+  std::string record = out.str();
+  record.replace(record.find("raw_bandwidth"), 13, "nics_up");
+  run.attempt(0, "exited", record);
+  for (auto& metric : run.plan.probes.at("disk").description.metrics)
+    if (metric.name == "raw_bandwidth") metric.name = "nics_up";
+  return run;
+}
+
+TEST(ListedParts, a_node_with_fewer_ports_up_than_the_site_says_is_not_accepted) {
+  EXPECT_EQ(judged(inventory_of(2)).overall, Overall::accepted);
+  const Verdict verdict = judged(inventory_of(1));
+  ASSERT_EQ(verdict.results.size(), 1U);
+  EXPECT_EQ(verdict.results[0].outcome, Outcome::not_measured);
+  EXPECT_NE(verdict.results[0].reason.find("1 parts of kind nic counted; the site says that n1 has 2."),
+            std::string::npos)
+      << verdict.results[0].reason;
+  EXPECT_EQ(verdict.overall, Overall::incomplete);
+}
+
+TEST(ListedParts, a_number_in_the_site_that_nothing_counts_is_said_to_be_unchecked) {
+  MemoryRun run({kAtLeast100});
+  run.plan.site.nodes[0].parts = {{"nic", 2}};
+  run.attempt(0, "exited", run.record("n1", kSteady110));
+  ASSERT_EQ(judged(run).deviations.size(), 1U);
+  EXPECT_EQ(judged(run).deviations.front().what,
+            "Not checked, because nothing counts them: the parts of kind nic that the site states of n1.");
+  EXPECT_EQ(judged(run).deviations.front().kind, DeviationKind::not_checked);
+  EXPECT_TRUE(judged(inventory_of(2)).deviations.empty());
+}
+
 }  // namespace
 }  // namespace assay::judge

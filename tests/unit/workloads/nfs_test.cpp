@@ -99,7 +99,7 @@ struct Manners {
 
 std::string reply_to_red(const Manners& as, const std::string& call) {
   const auto asks_by = [&](const std::string& handle) { return call.find(text(handle)) != std::string::npos; };
-  if (call.find("blue") != std::string::npos) return ended(kNoEntry);
+  if (call.find("blue") != std::string::npos || call.find("none") != std::string::npos) return ended(kNoEntry);
   if (call.find("red") != std::string::npos)
     return as.ends_red ? ended(kNoEntry) : look_up_of(as.handle_of_red, attributes(as.file_system_of_red, 193));
   if (asks_by(kBlue)) return as.gives_blue_by_handle ? attributes_of(attributes(7, 2852)) : ended(kStale);
@@ -192,6 +192,16 @@ TEST(nfs, a_handle_that_the_control_offers_is_tried_and_each_leak_has_its_name) 
       {{.gives_a_third_by_mixed = true}, "/red", Outcome::unclear, by_handle + third, 4},
       {{.file_system_of_red = 8}, "/red", Outcome::refused, by_handle + "; /red has another fsid", 3},
       {{.handle_of_red = kRed.substr(0, 4) + kBlue.substr(4)}, "/red", Outcome::unclear, by_handle + one_run, 3},
+      {{.gives_blue_by_mixed = true},
+       "/none /red",
+       Outcome::answered,
+       by_handle + "; its own export /none: NFS4ERR_NOENT" + open,
+       5},
+      {{},
+       "/red /none",
+       Outcome::unclear,
+       by_handle + "; " + mixed + ": NFS4ERR_STALE; its own export /none: NFS4ERR_NOENT",
+       5},
       {{.ends_red = true}, "/red", Outcome::unclear, by_handle + "; its own export /red: NFS4ERR_NOENT", 3},
   };
   const FakeTree shared;
