@@ -378,6 +378,7 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
             self.assertLessEqual(len(text.split("\n")), 47, command)
             self.assertIn("Example: assay", text.split("\n")[-1])
             self.assertNotIn("{false}", text)
+        self.assertNotIn("passes on", self.assay("history", "--help").stdout)
 
     def test_a_profile_with_a_fault_is_refused_with_its_place(self):
         bad = requirement("r")
