@@ -258,7 +258,6 @@ int run(int argc, char** argv) {
       "assay"};
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
-  app.footer(footer());
   AcceptArguments accept;
   PlanArguments plan;
   RunArguments run;
@@ -289,6 +288,7 @@ int run(int argc, char** argv) {
   add_drift(app, drift, action);
   if (of_nights(argc, argv)) add_nights(app, nights, action);
   add_texts(app, shell, action);
+  app.footer(footer());  // commands that are added later would inherit it
   try {
     app.parse(argc, argv);
     refuse_empty_values(app);

@@ -141,9 +141,9 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
   int attempts = 0;
   for (const auto& step : plan.steps) attempts += step.attempts;
   std::string text =
-      fmt::format("profile {}: {} steps on {} node{}, {} attempts, {} cells, about {}\n", plan.profile.name,
+      fmt::format("profile {}: {} steps on {} node{}, {} attempts, {} cell{}, about {}\n", plan.profile.name,
                   plan.steps.size(), plan.site.nodes.size(), plan.site.nodes.size() == 1 ? "" : "s", attempts,
-                  plan.coverage.size(), duration_words(durations.first_s));
+                  plan.coverage.size(), plan.coverage.size() == 1 ? "" : "s", duration_words(durations.first_s));
   if (durations.most_s > durations.first_s) {
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
                         duration_words(durations.most_s));
@@ -181,7 +181,29 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
 }
 
 void print_steps(const plan::Plan& plan) {
-  for (const auto& step : plan.steps) std::cout << harmless(step.id) << '\n';
+  const auto row = [](const auto&... words) {
+    std::cout << harmless(fmt::format("{:<10} {:<24} {:<18} {:<16} {}", words...)) << '\n';
+  };
+  const auto alike = [](const plan::Step& a, const plan::Step& b) {
+    return a.probe == b.probe && a.requirements == b.requirements && a.parameters == b.parameters &&
+           a.nodes.size() == b.nodes.size();
+  };
+  row("steps", "probe", "nodes", "attempts", "requirements");
+  for (auto first = plan.steps.begin(); first != plan.steps.end();) {
+    const auto end = std::find_if_not(first, plan.steps.end(), [&](const auto& step) { return alike(*first, step); });
+    const auto number = [](const plan::Step& step) { return step.id.substr(0, step.id.find('-')); };
+    const auto times = end - first;
+    const auto nodes = first->nodes.size(), others = first->requirements.size() - 1;
+    const std::string more = others == 0 ? "" : fmt::format(" and {} more", others);
+    const std::string place =
+        nodes == 1   ? fmt::format("{} singly", times)
+        : nodes == 2 ? fmt::format("{} pair{}", times, times == 1 ? "" : "s")
+                     : fmt::format("{}{} together", times == 1 ? "" : fmt::format("{} times ", times), nodes);
+    row(number(*first) + (times == 1 ? "" : "-" + number(*(end - 1))), first->probe,
+        times == 1 && nodes == 1 ? first->nodes.front() : place,
+        fmt::format("{} of {}", first->attempts, duration_words(first->typical_s)), first->requirements.front() + more);
+    first = end;
+  }
 }
 
 void print_steps_json(const char* command, const Prepared& prepared, const std::string& written) {

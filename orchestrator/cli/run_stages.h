@@ -31,7 +31,7 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request);
 /// how likely a fleet without fault is accepted, and steps not planned and why; for people.
 std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline = std::nullopt);
 
-/// The id of each step on stdout, one a line: the output of a dry run.
+/// The steps on stdout, a line for those in a row that differ only in their nodes: the output of a dry run.
 void print_steps(const plan::Plan& plan);
 
 /// The same as a table of `command` in JSON, with the text of plan_summary. `written`: the file of the plan; empty:

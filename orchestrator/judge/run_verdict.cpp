@@ -19,6 +19,7 @@
 #include "orchestrator/judge/locate/pairs.h"
 #include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/judge/overall/conclude.h"
+#include "orchestrator/judge/overall/limitations.h"
 #include "orchestrator/judge/overall/node_verdicts.h"
 
 namespace assay::judge {
@@ -119,6 +120,7 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
   verdict.knees = knees_of(plan, verdict, journal, evidence);
   name_culprits(verdict);
+  if (const std::string words = relative_only(plan, verdict.results); !words.empty()) verdict.reason += " " + words;
   verdict.nodes = node_verdicts(plan, journal.finished, verdict);
   return verdict;
 }

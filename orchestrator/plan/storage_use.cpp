@@ -36,10 +36,10 @@ std::string kind_text(const Kind& kind, const Sum& sum) {
   } else {
     text += fmt::format("{} at one time on each node", bytes_text(kind.held));
   }
-  text += fmt::format("; {} {} of {} {}", sum.attempts, sum.attempts == 1 ? "attempt" : "attempts", sum.steps,
+  text += fmt::format("; in {} {} of {} {}", sum.attempts, sum.attempts == 1 ? "attempt" : "attempts", sum.steps,
                       sum.steps == 1 ? "step" : "steps");
-  return text + (sum.written ? fmt::format(" write {}\n", bytes_text(*sum.written))
-                             : std::string(" write as much as their time allows\n"));
+  return text + (sum.written ? fmt::format(" {}\n", bytes_text(*sum.written))
+                             : std::string(" as much as their time allows\n"));
 }
 
 std::optional<double> left_in(const FreeSpace& free, const std::string& node, const std::string& directory) {

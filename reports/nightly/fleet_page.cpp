@@ -37,13 +37,13 @@ std::string lead(const Overview& overview, const drift::DriftReport& report) {
 }
 
 std::string findings(const drift::DriftReport& report) {
-  if (report.fleet.empty() && report.groups.empty()) return "";
-  std::string out = "<h2>What many have in common</h2>\n<ul>";
-  for (const auto& one : report.fleet) out += fmt::format("<li>{}</li>", escape(one.words));
-  for (const auto& group : report.groups)
-    out += fmt::format("<li>{}: {}</li>", escape(drift::words_of_element(group.element)),
-                       group.flags.size() == 1 ? "one flag" : fmt::format("{} flags", group.flags.size()));
-  return out + "</ul>\n";
+  std::string items;
+  for (const auto& one : report.fleet) items += fmt::format("<li>{}</li>", escape(one.words));
+  for (const auto& group : report.groups) {
+    if (group.flags.size() > 1)
+      items += fmt::format("<li>{}: {} flags</li>", escape(drift::words_of_element(group.element)), group.flags.size());
+  }
+  return items.empty() ? "" : "<h2>What many have in common</h2>\n<ul>" + items + "</ul>\n";
 }
 
 std::string coverage(const drift::DriftReport& report) {

@@ -87,7 +87,8 @@ json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
                         {"flag", printable(flag.id)}});
   std::string suspects;
   for (const auto& suspect : flag.suspects) suspects += (suspects.empty() ? "" : "; ") + harmless(suspect);
-  one["annotations"] = {{"summary", harmless(flag.words)},
+  one["annotations"] = {{"summary", harmless(fmt::format("{}, {}: {}", flag.node, flag.metric, flag.words))},
+                        {"next", harmless(drift::advice_for(flag))},
                         {"change", change_words(flag)},
                         {"state", word_of(flag.state)},
                         {"onset", drift::date_text(flag.onset)},

@@ -218,7 +218,14 @@ std::string flag_details(const drift::Flag& flag, drift::Date today) {
 
 std::string unit_page(const std::string& name, const std::vector<UnitTrend>& units, const drift::DriftReport& report,
                       std::size_t most) {
-  const auto from = report.as_of - std::chrono::days(most - 1);
+  // Empty nights before the first visit would push the curve out of a narrow window.
+  drift::Date from = report.as_of;
+  for (const auto& one : units) {
+    for (const auto& series : one.series) {
+      if (!series.nights.empty()) from = std::min(from, series.nights.front().night);
+    }
+  }
+  from = std::max(from, report.as_of - std::chrono::days(most - 1));
   std::string body = fmt::format("<p class=\"subtitle\">Nights {} to {}</p>\n", drift::date_text(from),
                                  drift::date_text(report.as_of));
   for (const auto& one : units) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/overall/next_step.h"
 #include "orchestrator/judge/overall/ranking.h"
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
@@ -131,7 +132,7 @@ std::string worst_requirements(const ReportContent& content, const std::vector<j
   std::size_t open = 0;
   const std::size_t most = required ? kMostRequirements : kMostAdvisory;
   for (const auto& one : all) {
-    if (one.open.empty() || one.required != required || ++open > most) continue;
+    if (one.open.empty() || one.required != required || one.worst->unchecked || ++open > most) continue;
     const judge::Result& worst = *one.worst;
     rows.push_back(
         figures::row({fmt::format("{} {}", link_to(content, one.requirement),
@@ -182,9 +183,13 @@ std::string action_section(const ReportContent& content) {
   const auto all = judge::summaries(content.verdict);
   const std::string found = culprits(content) + failing_nodes(content) + lost_nodes(content);
   const std::string worst = worst_requirements(content, all, true), warned = worst_requirements(content, all, false);
-  std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n" + actions(content);
+  std::string html = "<section class=\"action\">\n<h2 id=\"action\">What to do</h2>\n";
+  const std::string next = judge::next_step(content.verdict, content.advices);
+  if (content.verdict.overall == judge::Overall::incomplete && !next.empty())
+    html += fmt::format("<p><strong>Next:</strong> {}</p>\n", figures::escape(next));
+  html += actions(content);
   if (found.empty() && worst.empty() && warned.empty()) {
-    return html + "<p>Nothing: every figure meets its limit" +
+    return html + "<p>Nothing: every judged figure meets its limit" +
            (content.verdict.overall == judge::Overall::accepted ? "."
                                                                 : "; the reason above says why it is no acceptance.") +
            "</p>\n</section>\n";

@@ -97,7 +97,7 @@ class Accept(Bench):
     def test_a_dry_run_does_nothing(self):
         done = self.accept(requirement("r"), more=["--dry-run"])
         self.assertEqual(done.returncode, 0)
-        self.assertIn("0001-fake_probe-", done.stdout)
+        self.assertRegex(done.stdout, r"^steps .*\n0001 +fake_probe +\S+ +\d+ of .* +r\n$")
         self.assertFalse(self.run_directory.exists())
 
     def tool(self, *command):
@@ -378,6 +378,7 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
             self.assertLessEqual(len(text.split("\n")), 47, command)
             self.assertIn("Example: assay", text.split("\n")[-1])
             self.assertNotIn("{false}", text)
+        self.assertNotIn("passes on", self.assay("history", "--help").stdout)
 
     def test_a_profile_with_a_fault_is_refused_with_its_place(self):
         bad = requirement("r")

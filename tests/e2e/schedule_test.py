@@ -38,7 +38,9 @@ class Schedule(Bench):
         refused = self.refused("f: needs 8 members for comparison, and 1 takes part", "plan", *chosen, "n05")
         partners = "n05,n01,n02,n03,n04,n06,n07,n08"
         self.assertIn(f"measure them with others: --nodes {partners}\n", refused.stderr)
-        self.assertEqual(self.assay("plan", *chosen, partners).returncode, 0)
+        listed = self.assay("plan", *chosen, partners)
+        self.assertEqual(listed.returncode, 0)
+        self.assertRegex(listed.stdout, r"\n0001-0008 +fake_probe +8 singly +.* of .* f\n$")
         pairs = self.write("pairs_of_fleet.json", profile(dict(fleet, id="g", probe="fake_fabric", scope="pair")))
         refused = self.refused(
             "g: a pair needs two nodes", "plan", "--profile", pairs, "--site", site, "--dry-run", "--nodes", "n05"

@@ -18,7 +18,7 @@ class Space(Bench):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(
                 "fake_probe writes to the node's directory: 65.54 kB at one time on each node;"
-                " 1 attempt of 1 step write 131.1 kB",
+                " in 1 attempt of 1 step 131.1 kB",
                 done.stderr,
             )
 

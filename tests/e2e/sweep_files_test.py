@@ -43,6 +43,7 @@ class Install(NightBench):
     def files(self, what, *more):
         done = self.assay("install", what, "-o", self.scratch / what, *more)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual("systemctl enable --now assay-sweep.timer" in done.stderr, what == "timer")
         return {path.name: path for path in (self.scratch / what).iterdir()}
 
     def test_units_pass_systemds_own_check(self):

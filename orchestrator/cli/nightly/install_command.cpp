@@ -41,6 +41,8 @@ int command_install(const InstallArguments& given) {
     std::cout << harmless(path) << '\n';
   }
   std::cerr << "written; nothing was installed or started\n";
+  if (*kind == sweep::InstallKind::timer)
+    std::cerr << "next: copy them to /etc/systemd/system, then `systemctl enable --now assay-sweep.timer`\n";
   return files::kExitSuccess;
 }
 

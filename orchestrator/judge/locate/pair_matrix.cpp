@@ -282,8 +282,11 @@ PairMatrix::Left PairMatrix::left(const std::set<std::size_t>& known_bad) const 
     if ((!bad_a && !is_good(first(pair))) || (!bad_b && !is_good(second(pair)))) {
       left.open.insert({pair.a, pair.b});
     } else if (bad_a || bad_b) {
-      if (bad_a) left.explained[pair.a].emplace_back(pair.step);
-      if (bad_b) left.explained[pair.b].emplace_back(pair.step);
+      for (const std::size_t node : {pair.a, pair.b}) {
+        if (!known_bad.contains(node)) continue;
+        auto& steps = left.explained[node];  // of several figures
+        if (std::ranges::find(steps, pair.step) == steps.end()) steps.emplace_back(pair.step);
+      }
     } else if (!pair.sure) {
       ++left.unsure;
     } else {

@@ -98,6 +98,8 @@ std::vector<Deviation> uncounted(const plan::Plan& plan) {
   return deviations;
 }
 
+}  // namespace
+
 std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
@@ -113,24 +115,20 @@ std::string relative_only(const plan::Plan& plan, const Results& results) {
   }
   if (alone.empty()) return "";
   return fmt::format(
-      "{} of {} requirements, first {}, hold the machines against each other or themselves, so machines that are all "
-      "slow would pass",
+      "Relative only: {} of {} requirements, first {}, hold the machines against each other or themselves, so machines "
+      "that are all slow would pass.",
       alone.size(), plan.profile.requirements.size(), alone.front());
 }
 
-}  // namespace
-
-std::string claim_less(const plan::Plan& plan, Verdict& verdict) {
+void claim_less(const plan::Plan& plan, Verdict& verdict) {
   for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : without_advisory(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : uncounted(plan)) verdict.deviations.push_back(std::move(deviation));
   const std::string relative = relative_only(plan, verdict.results);
-  if (relative.empty()) return "";
+  if (relative.empty()) return;
   const std::string& why = plan.profile.relative_only;
   verdict.deviations.push_back(
-      {.what = fmt::format("Relative only: {}.{}", relative, why.empty() ? "" : " The profile says why: " + why),
-       .kind = DeviationKind::relative_only});
-  return "relative only: " + relative;
+      {.what = relative + (why.empty() ? "" : " The profile says why: " + why), .kind = DeviationKind::relative_only});
 }
 
 bool claims_less(const Deviation& deviation) {

@@ -10,9 +10,11 @@ namespace assay::judge {
 
 /// Adds to the deviations of `verdict`, whose results are known, on how many subjects each requirement that is judged
 /// where the machine reports its figure was not, which versions pass by advisories that do not speak of them, and which
-/// required limits only the machines themselves set, without a checked absolute one. Returns the words of the latter
-/// for the reason of the whole; empty if there are none.
-std::string claim_less(const plan::Plan& plan, Verdict& verdict);
+/// required limits only the machines themselves set, without a checked absolute one.
+void claim_less(const plan::Plan& plan, Verdict& verdict);
+
+/// The sentence on the latter, for the reason of the whole; empty if there are none.
+std::string relative_only(const plan::Plan& plan, const Results& results);
 
 /// Whether `deviation` is one of those.
 bool claims_less(const Deviation& deviation);

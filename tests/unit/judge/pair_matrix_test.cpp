@@ -103,6 +103,8 @@ TEST(pair_matrix, what_is_short_with_a_node_that_other_figures_accuse_accuses_no
   EXPECT_EQ(found.culprits[0].fault, Fault::node);
   EXPECT_EQ(found.culprits[0].nodes, Names{"n4"});
   EXPECT_EQ(found_in(matrix_of(slow), {5}).culprits.at(0).fault, Fault::pair);
+  const auto both_ways = [](std::size_t from, std::size_t to) { return from + to == 4 && from * to == 3; };
+  EXPECT_EQ(found_in(matrix_of(both_ways), {3}).culprits.at(0).tests, Names{"s"});  // once, not for each direction
 }
 
 TEST(pair_matrix, all_that_are_slow_alike_accuse_none) {

@@ -133,6 +133,17 @@ TEST(VerdictTable, what_several_steps_say_is_told_once) {
   EXPECT_NE(text.find("deviation: 9 steps: exited: power_sampler skip: no RAPL"), std::string::npos) << text;
 }
 
+TEST(VerdictTable, what_a_machine_does_not_report_has_a_reason_only_where_every_cell_is_shown) {
+  Verdict verdict = fleet();
+  verdict.results[0].outcome = Outcome::not_measured;
+  verdict.results[0].required = false;
+  verdict.results[0].unchecked = true;
+  verdict.results[0].reason = "Not checked: no SMBIOS";
+  EXPECT_EQ(count(verdict_table(verdict), "no SMBIOS"), 0U);
+  EXPECT_NE(verdict_table(verdict).find("--all"), std::string::npos);
+  EXPECT_EQ(count(verdict_table(verdict, {.every_cell = true}), "no SMBIOS"), 1U);
+}
+
 TEST(VerdictTable, the_last_line_says_what_to_do_next) {
   const auto last = [](const Verdict& verdict) {
     const std::string text = verdict_table(verdict, {.width = 1000});
@@ -171,7 +182,13 @@ TEST(VerdictTable, the_last_line_says_what_to_do_next) {
   other.outcome = Outcome::pass;
   EXPECT_NE(last(verdict).find("machine: one figure lies within the guard band of its limit."), std::string::npos);
   other.outcome = Outcome::not_measured;
-  EXPECT_NE(last(verdict).find("see the reason of network.bandwidth.between.nodes on n7 above"), std::string::npos);
+  EXPECT_NE(last(verdict).find("see the reason of network.bandwidth.between.nodes on n7: it says"), std::string::npos);
+  other.step.clear();
+  other.reason = "left out by --only";
+  EXPECT_EQ(
+      last(verdict),
+      "next     measure the whole profile; network.bandwidth.between.nodes on n7 is not part of the plan: left out "
+      "by --only");
   verdict.results.clear();
   EXPECT_NE(last(verdict).find("measure the whole profile"), std::string::npos);
   verdict.simulated = true;

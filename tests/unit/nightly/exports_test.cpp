@@ -62,7 +62,10 @@ TEST(exports, an_alert_has_no_figure_among_its_labels_and_what_is_watched_has_no
   EXPECT_EQ(alerts[0]["labels"]["unit"], "gpu:103");
   EXPECT_FALSE(alerts[0]["labels"].contains("change"));
   EXPECT_EQ(alerts[0]["startsAt"], "2026-03-08T12:00:00Z");
-  EXPECT_EQ(alerts[0]["annotations"]["action"], "not known (table of " + profiles::actions().date() + ")");
+  const auto& annotations = alerts[0]["annotations"];
+  EXPECT_TRUE(annotations["summary"].get<std::string>().starts_with("n3, cuda_gemm.rate: ")) << annotations;
+  EXPECT_TRUE(annotations["next"].get<std::string>().starts_with("Take n3 out of service")) << annotations;
+  EXPECT_EQ(annotations["action"], "not known (table of " + profiles::actions().date() + ")");
   report.flags[0].metric = "health_gpu.remapping_pending{root=/}";
   EXPECT_TRUE(json::parse(alertmanager_alerts(report))[0]["annotations"]["action"].get<std::string>().starts_with(
       "reset (remapping_pending): A reset of the GPU replaces the row"));

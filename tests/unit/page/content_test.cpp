@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/page/render.h"
 #include "tests/unit/simulate/rehearsal.h"
 
 namespace assay::page {
@@ -57,6 +58,26 @@ TEST(ReportContent, reads_no_record_again_that_the_verdict_has_read) {
       {nullptr, records}, "");
   EXPECT_FALSE(content.records.empty());
   EXPECT_EQ(records.parsed(), all);
+}
+
+TEST(ReportContent, shows_the_next_step_of_an_incomplete_run_and_no_row_for_what_a_machine_does_not_report) {
+  auto content = content_of(Rehearsal(simulate::plan_of({simulate::kAlone, simulate::kFleet}, {.nodes = 8})));
+  content.verdict.simulated = false;
+  auto& disturbed = content.verdict.results.front();
+  disturbed.outcome = judge::Outcome::inconclusive;
+  disturbed.set_aside = {{.attempt = 1, .reason = "busy"}};
+  for (auto& result : content.verdict.results) {
+    if (result.requirement == disturbed.requirement) continue;
+    result.outcome = judge::Outcome::not_measured;
+    result.required = false;
+    result.unchecked = true;
+    result.reason = "Not checked: no figure";
+  }
+  const std::string html = render_html(content);
+  const std::string action = html.substr(0, html.find("</section>"));
+  EXPECT_NE(action.find("<p><strong>Next:</strong> stop other programs on "), std::string::npos) << action;
+  EXPECT_EQ(action.find("Not checked: "), std::string::npos) << action;
+  EXPECT_NE(html.find("Not checked: "), std::string::npos) << "the results have it";
 }
 
 }  // namespace
