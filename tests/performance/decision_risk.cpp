@@ -181,8 +181,9 @@ class Trial {
       cells.push_back(std::move(cell));
     }
     judge::Results results;
+    judge::GuardFactors factors;
     for (auto& cell : cells) {
-      judge::settle(cell, between.of(cell.estimate, method_.stated));
+      judge::settle(cell, between.of(cell.estimate, method_.stated), factors);
       results.push_back(std::move(cell.result));
     }
     return results;
