@@ -132,7 +132,7 @@ ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Gua
     if (point.own_first) {
       own_first += point.share, own_kept += point.share * point.first;
       add_mended(point.share * std::max(passes - point.first, 0.0), point.squares, 0);
-    } else {  // taken from the steady ones below, which have all of these
+    } else {  // less its part of the steady ones below
       const double first = from_all(guards.first + point.d);
       add_mended(point.share * (std::max(passes - first, 0.0) - std::max(steady_all - first, 0.0)), point.squares, 0);
     }

@@ -51,20 +51,20 @@ struct Repeats {
 /// there are two stages.
 ///
 /// First attempts of n figures have the mean m and the sum of squares s, all n + k of a second stage the mean x and the
-/// sum t; d = x - m is independent of x, and s, t - s - (what d adds), d and x of each other. Given the deviation
-/// pooled over the first stage and that over both, steps are independent of each other:
+/// sum t; s, the squares that second attempts add around their own mean, d = x - m and x are independent. So are
+/// steps, given the deviation pooled over the first stage and that over both:
 ///   f       share of steps with a cell of m < g1: they are measured again, the others are kept
 ///   kept    all cells have m >= g1 and m >= g2
 ///   mended  some cell has m < g1, and all have x >= g3
 /// g1 follows from the first pooled deviation, g2 and g3 from the second, in which K steps have added Q to the sum of
 /// squares, relative to the means of their cells. A cell has its own deviation instead, and so its own g1, g2 or g3,
-/// where s or t is above what the judge's test leaves: s, d and t are in few points, each with its g1 and g3, and what
-/// they have is taken from the steady cells. s is relative to m, so cells with their own deviation have a lower m.
+/// where s or t is above the limit of the judge's test: s, d and t are in few points, each with its g1 and g3; the
+/// other cells are steady. s is relative to m, so cells with their own deviation have a lower m.
 ///   P = mean over the first deviation of  sum over K, Q of  w r,   w = binomial(N, K, f) q(Q),
 ///   r = (kept / (1 - f))^(N - K) (mended / f)^K p(Q) / q(Q)
 /// where p and q are the densities of Q among mended steps and among all that are measured again: gamma densities with
-/// their means and variances. Whatever passes is part of what w counts, so r is at most 1, and with weights that add up
-/// to no more than 1 so is P. The mean over the first deviation is one over quantiles of chi-squared, times the share
+/// their means and variances. Fleets that pass are some of those that w counts, so r is at most 1, and P too, as the
+/// weights add up to 1 at most. The mean over the first deviation is one over quantiles of chi-squared, times the share
 /// that the limit of each variance leaves in made-up fleets, the same ones each time. Below kFewestPooledSteps every
 /// cell has its own deviation.
 class ChanceToPass {
@@ -108,7 +108,7 @@ class ChanceToPass {
   struct StepChance {
     double kept = 1, mended = 0, squares = 0, variance = 0;
   };
-  /// Sums over the points of an integral: of what passes, over exp(scale), and of all by the first stage alone. No
+  /// Sums over the points of an integral: of fleets that pass, over exp(scale), and of all after the first stage. No
   /// point adds more to the one than to the other, so their ratio is a probability.
   struct Sums {
     double pass = 0, scale = -1e300, whole = 0;
@@ -139,7 +139,7 @@ class ChanceToPass {
   [[nodiscard]] double log_mean(double margin, double short_by, double bad, double root) const;
   [[nodiscard]] Chances chances(double pooled, const Fleet& fleet, double more, double squares) const;
   [[nodiscard]] Chances chances(const Fleet& fleet, const Guards& guards) const;
-  /// Steps that are kept or not, whatever comes after.
+  /// Steps that are kept and steps that are measured again.
   [[nodiscard]] Chances first_stage(double pooled, const Fleet& fleet) const;
   /// All pass of which `more` steps are measured again.
   [[nodiscard]] Sums with_more(double pooled, const Fleet& fleet, double more, const Chances& first) const;

@@ -20,7 +20,7 @@ constexpr int kDraws = 64'000, kMostFleets = 4'000;  // of made-up fleets: 0.1 %
 constexpr double kMostOfMedian = 9;                  // of a variance that is pooled, as the judge takes it
 constexpr double kUnsteady = 1e-3;  // of a cell, by the judge's test of its deviation against the pooled one
 
-/// The squares of second attempts that come to `before`: their means where the sum is below `limit`, and where above.
+/// Squares of second attempts: their means if with `before` they are below `limit` or above, and how likely either is.
 std::vector<Squares> second_squares(double degrees, double before, double limit) {
   const double above = chi_squared_tail(limit - before, degrees);
   const double mean = above > 0 ? degrees * chi_squared_tail(limit - before, degrees + 2) / above : 0;
@@ -83,7 +83,7 @@ void ChanceToPass::take_own(const UnsteadyShares& tails) {
   const double limit_all = pools && m > 0 ? chi_squared(1 - tails.all, n + m - 1.0) : 0;
   const double most = pools ? kMostOfMedian * chi_squared(0.5, n - 1.0) : 0;
   std::vector<Squares> mores = m == 0 ? std::vector<Squares>{{}} : squares_of(m - 1.0, 1, kFewParts);
-  double densities = 0;  // what is beyond the ends is given to the points
+  double densities = 0;  // of all points, which share the tails beyond the ends
   for (double z = -kEnd; z <= kEnd; z += kApart) densities += portable_exp(-z * z / 2);
   OwnGuard guard(risk_, stated_, repeats_.bound);
   std::map<std::array<int, 3>, OwnPoint> points;  // by the part of the first squares, the test of all, and d
