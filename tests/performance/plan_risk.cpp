@@ -120,7 +120,7 @@ void compare(std::size_t nodes, std::size_t parts, double instrument, int fleets
               .short_by = between_runs / 4};
           const double stated = stated_chance(fleet);
           // As many as give every case the error of one of 1/2.
-          constexpr double kFewest = 0.02;
+          constexpr double kFewest = 0.05;
           const int made = static_cast<int>(fleets * std::max(4 * stated * (1 - stated), kFewest));
           int accepted = 0;
           for (int i = 0; i < made; ++i) accepted += is_accepted(fleet, random) ? 1 : 0;
