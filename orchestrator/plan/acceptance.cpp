@@ -222,7 +222,8 @@ std::string attempts_that_keep(const RateKinds& kinds, std::size_t nodes, const 
 }
 
 std::string per_cent(double share) {
-  constexpr double kLeast = 1e-5;
+  constexpr double kLeast = 1e-5, kMost = 0.9995;  // beyond which it would be shown as 0 or 1
+  if (share > kMost && share < 1) return "over 99.9 %";
   return share < kLeast ? "under 0.001 %" : fmt::format("{:.3g} %", share * 100);
 }
 
@@ -275,7 +276,8 @@ std::string risk_text(const Plan& plan) {
       per_cent(risk.vendor_risk), agreed.vendor_risk * 100, risk.bad_nodes, plan.site.nodes.size(),
       agreed.short_by * 100, per_cent(risk.buyer_risk), agreed.buyer_risk * 100);
   if (risk.nodes_to_draw > 0 && risk.nodes_to_draw < plan.site.nodes.size())
-    text += fmt::format("  {} nodes drawn at random would keep the buyer's risk\n", risk.nodes_to_draw);
+    text += fmt::format("  {} {} drawn at random would keep the buyer's risk\n", risk.nodes_to_draw,
+                        risk.nodes_to_draw == 1 ? "node" : "nodes");
   text += "  all rates beyond their limits by, accepted with:";
   for (const auto& point : risk.by_margin)
     text += fmt::format("  {:g} %: {}", point.beyond * 100, per_cent(point.accepted));

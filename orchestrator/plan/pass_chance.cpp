@@ -2,11 +2,8 @@
 #include "orchestrator/plan/pass_chance.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <map>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,16 +17,12 @@
 namespace assay::plan {
 namespace {
 
-constexpr int kPooledParts = 12;                     // of the pooled variance
-constexpr int kDraws = 64'000, kMostFleets = 4'000;  // of made-up fleets: 0.1 % of their variance
-constexpr double kMostOfMedian = 9;                  // of a variance that is pooled, as the judge takes it
 constexpr double kLeastProbability = 1e-300, kNegligible = 1e-6;
-constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2 pi)
-constexpr double kUnsteady = 1e-3;   // of a cell, by the judge's test of its deviation against the pooled one
 constexpr double kApart = 0.5;       // of numbers of steps that are summed, in standard deviations
 constexpr int kIterations = 3;       // whose changes fall by more than half each
 constexpr double kWidth = 6;         // standard deviations; 2e-9 is beyond
 constexpr double kLeastMean = 0.01;  // of a fleet, as a share of the limit
+
 double log_of(double probability) { return portable_log(std::max(probability, kLeastProbability)); }
 
 }  // namespace
@@ -77,105 +70,42 @@ ChanceToPass::ChanceToPass(const HealthyFleet& fleet, const Repeats& repeats, do
   }
 }
 
-/// Quantiles of the variance as a whole, times the share that the judge's limit of each step's variance leaves.
-void ChanceToPass::take_pooled() {
-  std::mt19937_64 random(2);  // whose numbers the standard defines
-  const auto steps = static_cast<int>(repeats_.steps);
-  const double of_step = repeats_.cells_per_step * (repeats_.attempts - 1);
-  std::vector<std::pair<double, double>> fleets;  // sums of variances, and of them with the limit
-  std::vector<double> variances(repeats_.steps);
-  const int count = std::clamp(kDraws / steps, kPooledParts, kMostFleets) / kPooledParts * kPooledParts;
-  for (int fleet = 0; fleet < count; ++fleet) {
-    double all = 0, left = 0;
-    for (double& one : variances) all += one = made_up_chi_squared(of_step, random);
-    const double most = kMostOfMedian * median(variances);
-    for (const double one : variances) left += std::min(one, most);
-    fleets.emplace_back(all, left / all);
-  }
-  std::ranges::sort(fleets);
-  const double degrees = of_step * steps;
-  for (int part = 0; part < kPooledParts; ++part) {
-    double left = 0;
-    for (int i = 0; i < count / kPooledParts; ++i)
-      left += fleets[static_cast<std::size_t>(part * (count / kPooledParts) + i)].second;
-    pooled_.push_back(chi_squared((part + 0.5) / kPooledParts, degrees) / degrees * left * kPooledParts / count);
-  }
-}
-
-/// A cell has its own deviation where its variance is over the pooled one, of which it is a part, by more than
-/// F(0.999): how likely, with these degrees of freedom of both, by more than `wider` times that.
-double ChanceToPass::unsteady_share(double own, double pooled, double wider) const {
-  constexpr double kLeastShare = 1e-9;  // below which nothing depends on it
-  double low = 1, high = 1e6;           // by halving
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (f_upper_tail(middle, own, pooled) > kUnsteady ? low : high) = middle;
-  }
-  // Of the pooled one it is the whole, or as much as is pooled of it.
-  const double ratio = low * wider, cells = repeats_.cells();
-  const double most = kMostOfMedian * chi_squared(0.5, own) / own * repeats_.cells_per_step;
-  const double limited = ratio * (cells - 1 + most) / cells;
-  const double least = ratio < cells ? std::min(limited, ratio * (cells - 1) / (cells - ratio)) : limited;
-  return std::max(f_upper_tail(least, own, own * (cells - 1)), kLeastShare);
-}
-
-/// Points of the squares of both stages and of d. With pooled deviations only those that are unsteady, in few.
-void ChanceToPass::take_own(const UnsteadyShares& tails) {
-  const int n = repeats_.attempts, m = repeats_.more_attempts;
-  const double between = fleet_.between_runs;
-  const bool pools = !pooled_.empty();
-  constexpr int kParts = 24, kFewParts = 12;
-  constexpr double kEnd = 4;  // of d, in its standard deviations
-  const double of_d = m == 0 ? 0 : between * std::sqrt(static_cast<double>(m) / n / (n + m));
-  const double limit = pools ? chi_squared(1 - tails.first, n - 1.0) : 0;
-  const double limit_all = pools && m > 0 ? chi_squared(1 - tails.all, n + m - 1.0) : 0;
-  const double most = pools ? kMostOfMedian * chi_squared(0.5, n - 1.0) : 0;
-  const auto mores = m == 0 ? std::vector<Squares>{{}} : squares_of(m - 1.0, 1, kFewParts);
-  OwnGuard guard(risk_, stated_, repeats_.bound);
-  std::map<std::array<int, 3>, OwnPoint> points;
-  double of_unsteady = 0;
-  for (const Squares& one : squares_of(n - 1.0, pools ? tails.first : 1, kParts)) {
-    const bool own = !pools || one.value >= limit;
-    const double first = !own ? 0 : guard(n == 1 ? 0 : between * std::sqrt(one.value / (n - 1)), n);
-    for (double z = m == 0 ? 0 : -kEnd; z <= (m == 0 ? 0 : kEnd); z += kApart) {
-      const double density = m == 0 ? 1 : kApart * kDensity * portable_exp(-z * z / 2);
-      for (const Squares& added : mores) {
-        const double squares = one.value + added.value + z * z;
-        const bool own_all = m > 0 && (!pools || squares >= limit_all);
-        const double share = one.share * density * added.share;
-        if (own_all) of_unsteady += share;
-        if (!own && !own_all) continue;
-        const int at = static_cast<int>(points.size());
-        OwnPoint& point = points[pools ? std::array{own ? 1 : 0, own_all ? 1 : 0, static_cast<int>(std::lround(z))}
-                                       : std::array{at, 0, 0}];
-        point.share += share;
-        point.first += share * first;
-        if (own_all) point.all += share * guard(between * std::sqrt(squares / (n + m - 1)), n + m);
-        point.d += share * of_d * z;
-        point.squares += share * (added.value + z * z + std::max(one.value - most, 0.0));
-        point.own_first = own, point.own_all = own_all;
-      }
-    }
-  }
-  for (const auto& [key, sums] : points) {
-    OwnPoint point = sums;
-    for (double* sum : {&point.first, &point.all, &point.d, &point.squares}) *sum /= sums.share;
-    if (pools && point.own_all) point.share *= tails.all / of_unsteady;
-    own_.push_back(point);
-  }
-}
-
 double ChanceToPass::guard(double deviation, int attempts, double degrees) const {
   const double of_mean = deviation / std::sqrt(attempts), u = portable_hypot(of_mean, stated_.instrument);
   const double share = of_mean / u;
   return margin_of(pooled_quantile(risk_, degrees / (share * share * share * share)) * u, repeats_.bound);
 }
 
+void ChanceToPass::Sums::add(double points, double log_pass) {
+  if (log_pass > scale) pass *= portable_exp(scale - log_pass), scale = log_pass;
+  pass += points * portable_exp(log_pass - scale);
+}
+
+/// A relative square is the larger, the smaller its mean: cells that have their own deviation are more where the mean
+/// is low, and have a lower one.
+ChanceToPass::Cells ChanceToPass::cells_of(double mean, double spread, double usual) const {
+  constexpr double kMostShare = 20;
+  const int n = repeats_.attempts, m = repeats_.more_attempts;
+  Cells cells{.mean = mean,
+              .usual = usual,
+              .of_first = portable_hypot(spread, fleet_.between_runs / std::sqrt(n)),
+              .of_all = portable_hypot(spread, fleet_.between_runs / std::sqrt(n + m)),
+              .own = own_};
+  const double sign = repeats_.bound == Bound::upper ? -1 : 1, figure = std::max(1 + sign * usual, kLeastMean);
+  const double slope = 2 * unsteady_.by_ratio / figure * sign;  // of the share's logarithm with the mean
+  const double of_first = slope * cells.of_first * cells.of_first, of_all = slope * cells.of_all * cells.of_all;
+  const double more = std::min(portable_exp(slope * (mean - usual) + slope * of_first / 2), kMostShare);
+  for (OwnPoint& point : cells.own) {
+    if (point.own_first) point.share *= more;
+    point.first = normal_cdf((mean + (point.own_first ? of_first : 0) - point.first - point.d) / cells.of_all);
+    point.all = normal_cdf((mean + (point.own_first ? of_all : 0) - point.all) / cells.of_all);
+  }
+  return cells;
+}
+
 ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Guards& guards) const {
   const int n = repeats_.attempts, m = repeats_.more_attempts;
-  const double of_first = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n));
-  const double of_all = portable_hypot(cells.spread, fleet_.between_runs / std::sqrt(n + m));
-  const auto from_first = [&](double least) { return normal_cdf((cells.mean - least) / of_first); };
+  const double of_all = cells.of_all;
   const auto from_all = [&](double least) { return normal_cdf((cells.mean - least) / of_all); };
   CellChance chance;
   // A relative square is the less, the larger its cell's mean, here between these two.
@@ -192,22 +122,26 @@ ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Gua
     chance.first_moment += share * squares;
     chance.second_moment += share * (squares * squares + variance);
   };
-  double own_first = 0, steady_all = 1, steady = 1;
-  for (const OwnPoint& point : own_) {
-    steady -= point.share;
-    if (point.own_first) own_first += point.share, chance.kept += point.share * from_first(point.first);
-    if (m == 0) continue;
-    const double first = point.own_first ? point.first : guards.first, all = point.own_all ? point.all : guards.all;
-    const double passes = from_all(all);
-    if (point.own_all) steady_all -= point.share, chance.all += point.share * passes;
-    if (first + point.d > all) add_mended(point.share * (passes - from_all(first + point.d)), point.squares, 0);
+  const bool second = guards.all > -kNever;
+  const double steady_all = second ? from_all(guards.all) : 1;
+  double own_first = 0, own_kept = 0;
+  chance.all = steady_all;
+  for (const OwnPoint& point : cells.own) {
+    const double passes = point.own_all && second ? point.all : steady_all;
+    if (point.own_all) chance.all += point.share * (passes - steady_all);
+    if (point.own_first) {
+      own_first += point.share, own_kept += point.share * point.first;
+      add_mended(point.share * std::max(passes - point.first, 0.0), point.squares, 0);
+    } else {  // less its part of the steady ones below
+      const double first = from_all(guards.first + point.d);
+      add_mended(point.share * (std::max(passes - first, 0.0) - std::max(steady_all - first, 0.0)), point.squares, 0);
+    }
   }
-  if (pooled_.empty()) return chance;
-  chance.kept *= guards.own_share / own_first;
-  chance.kept += (1 - guards.own_share) * from_first(std::max(guards.first, guards.kept));
+  if (pooled_.empty()) return chance.kept = own_kept, chance;
+  const double of_steady = normal_cdf((cells.mean - std::max(guards.first, guards.kept)) / cells.of_first);
+  const double own = std::min(own_first * guards.own_share / unsteady_.first, 1.0);
+  chance.kept = own * own_kept / own_first + (1 - own) * of_steady;
   if (m == 0) return chance;
-  const double all = from_all(guards.all);
-  chance.all += steady_all * all;
   const double of_d = fleet_.between_runs * std::sqrt(static_cast<double>(m) / n / (n + m));
   // m < g1 and x >= g3 are possible from this d on, in its standard deviations. Simpson's rule.
   constexpr int kIntervals = 20;
@@ -218,9 +152,9 @@ ChanceToPass::CellChance ChanceToPass::cell_chance(const Cells& cells, const Gua
     const double weight = (i == kIntervals ? 1 : i % 2 == 1 ? 4 : 2) * step / 3 * kDensity * portable_exp(-z * z / 2);
     const double least = guards.first + of_d * z;
     const double squares = (m - 1 + z * z) * relative(guards.all, least) - 2 * (n - 1) * sign * of_d * z;
-    add_mended(steady * weight * (all - from_all(least)), squares, 2 * (m - 1));
+    add_mended((1 - own_first) * weight * (steady_all - from_all(least)), squares, 2 * (m - 1));
   }
-  chance.squares = m * relative(guards.all, cells.mean + kWidth * of_all + guards.all);
+  chance.squares = m * relative(guards.all, cells.mean + kWidth * of_all + std::max(guards.all, 0.0));
   return chance;
 }
 
@@ -265,14 +199,28 @@ ChanceToPass::Chances ChanceToPass::chances(double pooled, const Fleet& fleet, d
   const Guards guards{.first = guard(fleet.between * std::sqrt(pooled), n, before),
                       .kept = guard(deviation, n, degrees),
                       .all = m == 0 ? 0 : guard(deviation, n + m, degrees),
-                      .own_share = std::min(own_share, 1.0)};
+                      .own_share = own_share};
+  return chances(fleet, guards);
+}
+
+ChanceToPass::Chances ChanceToPass::chances(const Fleet& fleet, const Guards& guards) const {
   const CellChance good = cell_chance(fleet.good, guards);
   const CellChance bad = fleet.with.count > 0 ? cell_chance(fleet.bad, guards) : CellChance{};
   return {step_chance(fleet.without, good, bad), step_chance(fleet.with, good, bad)};
 }
 
-/// The probability that all pass of which `more` steps are measured again.
-double ChanceToPass::with_more(double pooled, const Fleet& fleet, double more, double log_scale) const {
+ChanceToPass::Chances ChanceToPass::first_stage(double pooled, const Fleet& fleet) const {
+  const double before = static_cast<double>(repeats_.steps) * (repeats_.attempts - 1);
+  const double first = guard(fleet.between * std::sqrt(pooled), repeats_.attempts, before);
+  auto [good, bad] = chances(fleet, {.first = first, .kept = first, .all = -kNever, .own_share = unsteady_.first});
+  for (StepChance* one : {&good, &bad}) {  // points of an integral may add up to a little more or less than all
+    const double all = one->kept + one->mended;
+    one->kept /= all, one->mended /= all;
+  }
+  return {good, bad};
+}
+
+ChanceToPass::Sums ChanceToPass::with_more(double pooled, const Fleet& fleet, double more, const Chances& first) const {
   const auto mended = [&](const Steps& steps, const StepChance& of) {
     return steps.count * of.mended / (of.kept + of.mended);
   };
@@ -293,26 +241,30 @@ double ChanceToPass::with_more(double pooled, const Fleet& fleet, double more, d
   const double of_with = std::sqrt(with * (1 - with / more)), apart = std::max(1.0, std::floor(of_with * kApart));
   const double least = std::max({0.0, more - fleet.without.count, std::floor(with - kWidth * (of_with + 1))});
   const double most = std::min({more, fleet.with.count, std::ceil(with + kWidth * (of_with + 1))});
-  double sum = 0;
+  const auto log_density = [&](double squares, double of_bad, const Chances& of) {
+    const auto& [good, bad] = of;
+    const double of_good = more - of_bad, here = of_good * good.squares + of_bad * bad.squares;
+    const double scale = (of_good * good.variance + of_bad * bad.variance) / here, gamma = here / scale;
+    return (gamma - 1) * portable_log(squares / scale) - squares / scale - portable_log_gamma(gamma) -
+           portable_log(scale) + (fleet.without.count - of_good) * log_of(good.kept) + of_good * log_of(good.mended) +
+           (fleet.with.count - of_bad) * log_of(bad.kept) + of_bad * log_of(bad.mended);
+  };
+  Sums sums;
   const double spread = std::sqrt(1 / (9 * shape));
   for (double z = -kEnd; z <= kEnd; z += kBetweenPoints) {
     const double root = 1 - spread * spread + z * spread;
     if (root <= 0) continue;
     const double squares = mean * root * root * root;
-    const auto [good, bad] = chances(pooled, fleet, more, squares);
+    const Chances passing = chances(pooled, fleet, more, squares);
     const double of_point = kBetweenPoints * 3 * mean * root * root * spread;
     for (double of_bad = least; of_bad <= most; of_bad += apart) {
-      const double of_good = more - of_bad;
-      const double here = of_good * good.squares + of_bad * bad.squares;
-      const double scale = (of_good * good.variance + of_bad * bad.variance) / here, gamma = here / scale;
-      const double density = (gamma - 1) * portable_log(squares / scale) - squares / scale - portable_log_gamma(gamma);
-      sum += apart * of_point / scale *
-             portable_exp(density - log_scale + ways(fleet.without.count, of_good) + ways(fleet.with.count, of_bad) +
-                          (fleet.without.count - of_good) * log_of(good.kept) + of_good * log_of(good.mended) +
-                          (fleet.with.count - of_bad) * log_of(bad.kept) + of_bad * log_of(bad.mended));
+      const double of_ways = ways(fleet.without.count, more - of_bad) + ways(fleet.with.count, of_bad);
+      const double log_whole = log_density(squares, of_bad, first) + of_ways;
+      sums.whole += apart * of_point * portable_exp(log_whole);
+      sums.add(apart * of_point, std::min(log_density(squares, of_bad, passing) + of_ways, log_whole));
     }
   }
-  return sum;
+  return sums;
 }
 
 double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
@@ -325,24 +277,27 @@ double ChanceToPass::log_all_with(double pooled, const Fleet& fleet) const {
   if (repeats_.more_attempts == 0) return kept;
   if (pooled_.empty()) return all(good.kept + good.mended, bad.kept + bad.mended);
   // How many steps are measured again of those of which all pass.
-  double more = 0, squares = 0, log_sum = kept;
+  double more = 0, squares = 0;
   for (int i = 0; i < kIterations; ++i) {
     const auto [g, b] = chances(pooled, fleet, more, squares);
     const double of_good = fleet.without.count * g.mended / (g.kept + g.mended);
     const double of_bad = fleet.with.count * b.mended / (b.kept + b.mended);
     more = of_good + of_bad;
     squares = of_good * g.squares + of_bad * b.squares;
-    log_sum = all(g.kept + g.mended, b.kept + b.mended);
   }
-  double sum = portable_exp(kept - log_sum);
+  const Chances first = first_stage(pooled, fleet);
+  Sums sums;
+  const double none_again = all(first.first.kept, first.second.kept);
+  sums.whole = portable_exp(none_again);
+  sums.add(1, std::min(kept, none_again));
   const double steps = static_cast<double>(repeats_.steps);
   const double spread = std::sqrt(more * (1 - more / steps)), apart = std::max(1.0, std::floor(spread * kApart));
   for (double count = std::max(1.0, std::floor(more - kWidth * (spread + 1))); count <= steps; count += apart) {
-    const double term = apart * with_more(pooled, fleet, count, log_sum);
-    sum += term;
-    if (count > more && term < kNegligible * sum) break;
+    const Sums term = with_more(pooled, fleet, count, first);
+    sums.add(apart * term.pass, term.scale), sums.whole += apart * term.whole;
+    if (count > more && apart * term.pass * portable_exp(term.scale - sums.scale) <= kNegligible * sums.pass) break;
   }
-  return log_sum + log_of(sum);
+  return sums.scale + log_of(sums.pass / std::max(sums.whole, 1.0));
 }
 
 double ChanceToPass::log_mean(double margin, double short_by, double bad, double root) const {
@@ -351,8 +306,8 @@ double ChanceToPass::log_mean(double margin, double short_by, double bad, double
   const double sign = repeats_.bound == Bound::upper ? -1 : 1;
   const double usual = (margin * (repeats_.cells() - bad) - short_by * bad) / repeats_.cells();
   const double between_nodes = portable_hypot(fleet_.between_nodes, stated_.instrument);
-  const Fleet fleet{.good = {.mean = margin, .spread = between_nodes, .usual = usual},
-                    .bad = {.mean = -short_by, .spread = stated_.instrument, .usual = usual},
+  const Fleet fleet{.good = cells_of(margin, between_nodes, usual),
+                    .bad = with > 0 ? cells_of(-short_by, stated_.instrument, usual) : Cells{},
                     .without = {.count = steps - with, .good = cells},
                     .with = {.count = with, .good = cells - each, .bad = each},
                     .between = fleet_.between_runs / std::max(1 + sign * usual, kLeastMean)};
@@ -362,7 +317,7 @@ double ChanceToPass::log_mean(double margin, double short_by, double bad, double
   const double largest = *std::ranges::max_element(logs);
   double sum = 0;
   for (const double one : logs) sum += portable_exp(one - largest) / kPooledParts;
-  return std::min(largest + portable_log(sum), 0.0);  // points of an integral may add up to 1.003
+  return largest + portable_log(sum);
 }
 
 double ChanceToPass::log_all(double margin, double short_by, double bad) const {

@@ -50,16 +50,23 @@ struct Repeats {
 /// an error of its node's instrument, and is judged by the mean of its attempts with Student's t at the risk, halved if
 /// there are two stages.
 ///
-/// First attempts of n figures have the mean m, all n + k of a second stage the mean x; d = x - m is independent of x.
-/// Deviations are independent of both, so given the pooled one, steps are independent of each other:
-///   first stage     a step whose cells all have m >= g1 is kept; the others are measured again
-///   second stage    kept ones need m >= g2 as well, the others x >= g3 of each cell
-/// g2 and g3 follow from the deviation pooled again, in which the second attempts of K steps have added Q to the sum of
-/// squares, relative to the means of their cells. The probability of all is the sum over K, and over Q, whose density
-/// among those that pass is taken as a gamma density with their mean and variance. It is the mean over the pooled
-/// deviation of the first stage: quantiles of chi-squared, times the share that the limit of each variance leaves in
-/// made-up fleets, the same ones each time. Some cells have their own deviation in one stage or both, as the judge's
-/// test of it gives, and below kFewestPooledSteps each has: points of the squares of both stages and of d.
+/// First attempts of n figures have the mean m and the sum of squares s, all n + k of a second stage the mean x and the
+/// sum t; s, the squares that second attempts add around their own mean, d = x - m and x are independent. So are
+/// steps, given the deviation pooled over the first stage and that over both:
+///   f       share of steps with a cell of m < g1: they are measured again, the others are kept
+///   kept    all cells have m >= g1 and m >= g2
+///   mended  some cell has m < g1, and all have x >= g3
+/// g1 follows from the first pooled deviation, g2 and g3 from the second, in which K steps have added Q to the sum of
+/// squares, relative to the means of their cells. A cell has its own deviation instead, and so its own g1, g2 or g3,
+/// where s or t is above the limit of the judge's test: s, d and t are in few points, each with its g1 and g3; the
+/// other cells are steady. s is relative to m, so cells with their own deviation have a lower m.
+///   P = mean over the first deviation of  sum over K, Q of  w r,   w = binomial(N, K, f) q(Q),
+///   r = (kept / (1 - f))^(N - K) (mended / f)^K p(Q) / q(Q)
+/// where p and q are the densities of Q among mended steps and among all that are measured again: gamma densities with
+/// their means and variances. Fleets that pass are some of those that w counts, so r is at most 1, and P too, as the
+/// weights add up to 1 at most. The mean over the first deviation is one over quantiles of chi-squared, times the share
+/// that the limit of each variance leaves in made-up fleets, the same ones each time. Below kFewestPooledSteps every
+/// cell has its own deviation.
 class ChanceToPass {
  public:
   /// `fleet`: its margin is not used.
@@ -76,10 +83,17 @@ class ChanceToPass {
   struct Guards {
     double first = 0, kept = 0, all = 0, own_share = 0;
   };
-  /// Cells whose means beyond the limit are normal.
+  /// A share of the cells that have their own deviation in a stage: their g1 and g3, d, and the squares added.
+  struct OwnPoint {
+    double share = 0, first = 0, all = 0, d = 0, squares = 0;
+    bool own_first = false, own_all = false;
+  };
+  /// Cells whose means beyond the limit are normal, with the deviations of m and x.
   struct Cells {
-    double mean = 0, spread = 0;
+    double mean = 0;
     double usual = 0;  ///< mean of all cells of the fleet
+    double of_first = 0, of_all = 0;
+    std::vector<OwnPoint> own;  ///< with the probabilities of m >= g1 and x >= g3
   };
   /// Probabilities of one cell: kept; x >= g3; that and m < g1, with the moments of the squares that it adds.
   struct CellChance {
@@ -94,6 +108,12 @@ class ChanceToPass {
   struct StepChance {
     double kept = 1, mended = 0, squares = 0, variance = 0;
   };
+  /// Sums over the points of an integral: of fleets that pass, over exp(scale), and of all after the first stage. No
+  /// point adds more to the one than to the other, so their ratio is a probability.
+  struct Sums {
+    double pass = 0, scale = -1e300, whole = 0;
+    void add(double points, double log_pass);
+  };
   /// Of steps without and with bad cells.
   using Chances = std::pair<StepChance, StepChance>;
   /// Both kinds of cells and of steps.
@@ -107,22 +127,22 @@ class ChanceToPass {
   struct UnsteadyShares {
     double first = 0, all = 0, by_ratio = 0, by_degrees = 0;
   };
-  /// A share of the cells that have their own deviation in a stage: their guards, d, and the squares added.
-  struct OwnPoint {
-    double share = 0, first = 0, all = 0, d = 0, squares = 0;
-    bool own_first = false, own_all = false;
-  };
 
   void take_pooled();
   void take_own(const UnsteadyShares& tails);
   [[nodiscard]] double unsteady_share(double own, double pooled, double wider) const;
   [[nodiscard]] double guard(double deviation, int attempts, double degrees) const;
+  [[nodiscard]] Cells cells_of(double mean, double spread, double usual) const;
   [[nodiscard]] CellChance cell_chance(const Cells& cells, const Guards& guards) const;
   [[nodiscard]] StepChance step_chance(const Steps& steps, const CellChance& good, const CellChance& bad) const;
   /// log_all(), of the `root`-th root of the probability given each pooled deviation.
   [[nodiscard]] double log_mean(double margin, double short_by, double bad, double root) const;
   [[nodiscard]] Chances chances(double pooled, const Fleet& fleet, double more, double squares) const;
-  [[nodiscard]] double with_more(double pooled, const Fleet& fleet, double more, double log_scale) const;
+  [[nodiscard]] Chances chances(const Fleet& fleet, const Guards& guards) const;
+  /// Steps that are kept and steps that are measured again.
+  [[nodiscard]] Chances first_stage(double pooled, const Fleet& fleet) const;
+  /// All pass of which `more` steps are measured again.
+  [[nodiscard]] Sums with_more(double pooled, const Fleet& fleet, double more, const Chances& first) const;
   [[nodiscard]] double log_all_with(double pooled, const Fleet& fleet) const;
 
   HealthyFleet fleet_;

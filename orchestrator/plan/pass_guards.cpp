@@ -11,7 +11,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kNever = 1e9;  // a margin that no mean has
+constexpr double kMany = 200;  // degrees of freedom
 
 /// Chi-squared at `z` standard deviations of a normal variable (Wilson & Hilferty 1931).
 double near_chi_squared(double z, double degrees) {
@@ -35,28 +35,37 @@ void add_squares(std::vector<Squares>& all, double degrees, double low, double h
 }  // namespace
 
 double chi_squared(double p, double degrees) {
-  constexpr double kMany = 200;
   if (degrees <= 0) return 0;
-  if (degrees > kMany) return near_chi_squared(normal_quantile(p), degrees);
-  const double shape = degrees / 2, factor = portable_log_gamma(shape + 1);
   double low = 0, high = near_chi_squared(normal_quantile(p), degrees) * 2 + 1;
+  if (degrees > kMany) return (high - 1) / 2;
   for (int i = 0; i < 40; ++i) {
-    const double middle = (low + high) / 2, half = middle / 2;
-    double term = 1, sum = 1;
-    for (double k = 1; term > 1e-12 * sum; ++k) sum += term *= half / (shape + k);
-    (portable_exp(shape * portable_log(half) - half - factor) * sum < p ? low : high) = middle;
+    const double middle = (low + high) / 2;
+    (chi_squared_tail(middle, degrees) > 1 - p ? low : high) = middle;
   }
   return (low + high) / 2;
+}
+
+double chi_squared_tail(double value, double degrees) {
+  if (value <= 0) return 1;
+  if (degrees <= 0) return 0;
+  if (degrees > kMany) {
+    const double spread = 2 / (9 * degrees);
+    return normal_cdf((1 - spread - portable_exp(portable_log(value / degrees) / 3)) / std::sqrt(spread));
+  }
+  const double shape = degrees / 2, half = value / 2;
+  double term = 1, sum = 1;
+  for (double k = 1; term > 1e-12 * sum; ++k) sum += term *= half / (shape + k);
+  return 1 - portable_exp(shape * portable_log(half) - half - portable_log_gamma(shape + 1)) * sum;
 }
 
 std::vector<Squares> squares_of(double degrees, double tail, int parts) {
   if (degrees <= 0) return {{}};
   constexpr double kBeyond = 1e-6;
-  constexpr int kTailParts = 6;
+  constexpr double kEnds[] = {1, 0.75, 0.5, 0.25, 0.1, 0.02, 0};  // of the parts of the tail, as shares of it
   std::vector<Squares> all;
-  const double limit = tail < 1 ? chi_squared(1 - tail, degrees) : 0;
-  if (tail < 1) add_squares(all, degrees, 0, limit, 1 - tail, parts);
-  add_squares(all, degrees, limit, chi_squared(1 - kBeyond * tail, degrees), tail, tail < 1 ? kTailParts : parts);
+  add_squares(all, degrees, 0, chi_squared(1 - (tail < 1 ? tail : kBeyond), degrees), tail < 1 ? 1 - tail : 1, parts);
+  for (std::size_t i = 1; tail < 1 && i < std::size(kEnds); ++i)
+    all.push_back({chi_squared(1 - tail * (kEnds[i - 1] + kEnds[i]) / 2, degrees), tail * (kEnds[i - 1] - kEnds[i])});
   return all;
 }
 

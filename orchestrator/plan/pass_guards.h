@@ -11,17 +11,23 @@ namespace assay::plan {
 
 /// Deviations are no less, for they divide.
 inline constexpr double kLeastDeviation = 1e-12;
+inline constexpr double kDensity = 0.3989422804014327;  ///< 1 / sqrt(2 pi)
+inline constexpr double kNever = 1e9;                   ///< a margin that no mean has
+inline constexpr int kPooledParts = 12;                 ///< of the pooled variance
 
 /// The quantile of chi-squared at 0 < `p` < 1, by halving its series (Abramowitz & Stegun 6.5.29); from 200 degrees on
 /// by Wilson & Hilferty (1931). 0 without a degree.
 double chi_squared(double p, double degrees);
+
+/// The share of chi-squared that is above `value`, by the same series and approximation.
+double chi_squared_tail(double value, double degrees);
 
 /// A value of chi-squared and its share.
 struct Squares {
   double value = 0, share = 1;
 };
 
-/// About `parts` of them, split where the largest `tail` of all begins; a single 0 without a degree.
+/// `parts` of them, and further ones of the largest `tail` of all if that is below 1; a single 0 without a degree.
 std::vector<Squares> squares_of(double degrees, double tail, int parts);
 
 /// Made up: a sum of exponential variables, and of one squared normal one for the odd degree.

@@ -119,8 +119,9 @@ void compare(std::size_t nodes, std::size_t parts, double instrument, int fleets
               .bad = bad,
               .short_by = between_runs / 4};
           const double stated = stated_chance(fleet);
-          constexpr double kSure = 0.002;
-          const int made = stated < kSure || stated > 1 - kSure ? fleets / 10 : fleets;
+          // As many as give every case the error of one of 1/2.
+          constexpr double kFewest = 0.05;
+          const int made = static_cast<int>(fleets * std::max(4 * stated * (1 - stated), kFewest));
           int accepted = 0;
           for (int i = 0; i < made; ++i) accepted += is_accepted(fleet, random) ? 1 : 0;
           const double seen = static_cast<double>(accepted) / made;
