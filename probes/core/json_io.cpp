@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -61,16 +63,18 @@ class StrictBuilder {
   bool start_array(std::size_t) { return open(json::array()); }
   bool end_array() { return close(); }
   bool key(json::string_t& name) {
-    key_ = name;
-    for (int count = 2; stack_.back()->contains(key_); ++count) {
+    auto& members = stack_.back()->get_ref<json::object_t&>();
+    auto [member, is_new] = members.try_emplace(std::move(name), nullptr);  // which leaves the name of a known one
+    for (int count = 2; !is_new; ++count) {
       const bool may =
           limits_.may_repeat != nullptr && limits_.may_repeat(names_.back(), name) && count <= kMostRepeats;
       if (!may) {
         repeated_ = true;
         return refuse(fmt::format("the key '{}' is in one object twice", name));
       }
-      key_ = fmt::format("{} ({})", name, count);
+      std::tie(member, is_new) = members.try_emplace(fmt::format("{} ({})", name, count), nullptr);
     }
+    member_ = &*member;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
@@ -101,7 +105,7 @@ class StrictBuilder {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    return &(parent[key_] = std::move(value));
+    return &(member_->second = std::move(value));
   }
   bool one_more() {
     return ++values_ <= limits_.max_values || refuse(fmt::format("more than {} values", limits_.max_values));
@@ -116,7 +120,7 @@ class StrictBuilder {
     if (static_cast<int>(stack_.size()) >= limits_.max_depth)
       return refuse(fmt::format("deeper than {} levels", limits_.max_depth));
     if (limits_.may_repeat != nullptr)
-      names_.push_back(stack_.empty() || stack_.back()->is_object() ? key_ : names_.back());
+      names_.push_back(stack_.empty() ? "" : stack_.back()->is_object() ? member_->first : names_.back());
     stack_.push_back(place(std::move(value)));
     return true;
   }
@@ -129,9 +133,9 @@ class StrictBuilder {
   JsonLimits limits_;
   std::size_t values_ = 0;
   json root_;
-  std::vector<json*> stack_;        // parents stay put: a child is only added to the innermost one
-  std::vector<std::string> names_;  // of the members that are open, where a key may be repeated
-  std::string key_;
+  std::vector<json*> stack_;                      // parents stay put: a child is only added to the innermost one
+  std::vector<std::string> names_;                // of the members that are open, where a key may be repeated
+  json::object_t::value_type* member_ = nullptr;  // of the innermost object, whose value comes next
   std::string reason_;
   bool repeated_ = false;
   std::optional<std::size_t> position_;

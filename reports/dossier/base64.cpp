@@ -1,6 +1,7 @@
 // base64: RFC 4648, strict.
 #include "reports/dossier/base64.h"
 
+#include <array>
 #include <cstdint>
 
 namespace assay::dossier {
@@ -8,6 +9,16 @@ namespace {
 
 constexpr std::string_view kStandard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kUrlSafe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The six bits of each character of `alphabet`, and kNone of any other: a statement has hundreds of millions of them.
+constexpr unsigned char kNone = 64;
+constexpr std::array<unsigned char, 256> bits_of(std::string_view alphabet) {
+  std::array<unsigned char, 256> bits = {};
+  bits.fill(kNone);
+  for (unsigned char i = 0; i < kNone; ++i) bits[static_cast<unsigned char>(alphabet[i])] = i;
+  return bits;
+}
+constexpr auto kStandardBits = bits_of(kStandard), kUrlSafeBits = bits_of(kUrlSafe);
 
 }  // namespace
 
@@ -29,15 +40,16 @@ std::optional<std::string> base64_decoded(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   text.remove_suffix(padding);
-  const auto alphabet = text.find_first_of("-_") == std::string_view::npos ? kStandard : kUrlSafe;
+  const bool standard = text.find('-') == std::string_view::npos && text.find('_') == std::string_view::npos;
+  const auto& digits = standard ? kStandardBits : kUrlSafeBits;
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t group = 0;
   unsigned bits = 0;
   for (const char c : text) {
-    const auto digit = alphabet.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    group = (group << 6U) | static_cast<std::uint32_t>(digit);
+    const unsigned char digit = digits[static_cast<unsigned char>(c)];
+    if (digit == kNone) return std::nullopt;
+    group = (group << 6U) | digit;
     bits += 6;
     if (bits < 8) continue;
     bits -= 8;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "orchestrator/files/in_parallel.h"
 #include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/simulate/simulate.h"
 #include "orchestrator/site/check.h"
@@ -126,12 +127,6 @@ std::vector<Record> companions_of(const plan::Plan& plan, const plan::Step& step
   return records;
 }
 
-/// Adds the facts in the last record of a step of site::kComparedProbes to those of its node.
-void take_settings(const plan::Step& step, const std::vector<Record>& records, ByName& settings) {
-  if (records.empty() || std::ranges::find(site::kComparedProbes, step.probe) == site::kComparedProbes.end()) return;
-  settings[step.nodes.front()].merge(site::facts_of(nlohmann::json::object(), {records.back()}));
-}
-
 /// Facts by fact and node from those by node and fact, with "absent" for a node without the fact.
 ByName by_fact(const ByName& by_node) {
   ByName facts;
@@ -142,6 +137,103 @@ ByName by_fact(const ByName& by_node) {
     for (const auto& [node, ignored] : by_node) values.emplace(node, "absent");
   }
   return facts;
+}
+
+/// What the page has of one step.
+struct StepContent {
+  std::vector<Record> records, companions;
+  std::optional<std::vector<Record>> metered;
+  std::optional<double> wire;
+  /// Facts in its last record, of a step of site::kComparedProbes.
+  std::optional<std::map<std::string, std::string>> settings;
+  std::vector<std::pair<const judge::Result*, std::array<double, 2>>> ranges;
+  bool is_drawn = false;  ///< with each sample
+};
+
+/// Reads steps, on any number of threads. `content`, which has run and verdict, and `evidence` must outlive it.
+class StepReader {
+ public:
+  StepReader(const ReportContent& content, const judge::EvidenceReader& evidence)
+      : content_(content),
+        evidence_(evidence),
+        machines_(content.run.journal),
+        attempts_(content.run.journal.attempts),
+        drawn_(drawn_by_sample(content.verdict)) {
+    for (const auto& result : content.verdict.results) results_[result.step].push_back(&result);
+  }
+
+  /// `all_records`: those of a step that is not drawn too.
+  [[nodiscard]] StepContent read(const plan::Step& step, bool all_records) const {
+    const plan::Plan& plan = content_.run.plan;
+    const judge::Journal& journal = content_.run.journal;
+    const auto attempts = attempts_.of(step.id);
+    auto collected = judge::collect(plan, step, attempts, journal, machines_, evidence_);
+    StepContent found;
+    const bool metered = std::ranges::any_of(
+        step.requirements, [&](const std::string& id) { return !content_.requirement(id).during.empty(); });
+    if (metered) found.metered = judge::site_evidence(plan, step, collected, journal, evidence_).step.records;
+    if (step.nodes.size() > 1) found.wire = wire_limit(collected);
+    found.records = std::move(collected.records);
+    if (!found.records.empty() && std::ranges::find(site::kComparedProbes, step.probe) != site::kComparedProbes.end())
+      found.settings = site::facts_of(nlohmann::json::object(), {found.records.back()});
+    take_ranges(step, found);
+    if (!found.is_drawn && !all_records)
+      found.records.clear();
+    else if (!step.companions.empty())
+      found.companions = companions_of(plan, step, attempts, evidence_);
+    return found;
+  }
+
+ private:
+  /// A distribution needs only the range of its samples.
+  void take_ranges(const plan::Step& step, StepContent& found) const {
+    const auto mine = results_.find(step.id);
+    if (mine == results_.end()) return;
+    const MeasurementIndex index(found.records);
+    for (const judge::Result* result : mine->second) {
+      const plan::Requirement& judged = content_.requirement(result->requirement);
+      const bool drawn = drawn_.contains(result->requirement);
+      found.is_drawn = found.is_drawn || (result->value && drawn);
+      if (drawn || !judged.during.empty()) continue;
+      if (const auto range = index.range(*result, judged)) found.ranges.emplace_back(result, *range);
+    }
+  }
+
+  const ReportContent& content_;
+  const judge::EvidenceReader& evidence_;
+  const judge::Machines machines_;
+  const judge::AttemptsByStep attempts_;
+  const std::set<std::string_view> drawn_;
+  std::unordered_map<std::string_view, std::vector<const judge::Result*>> results_;  ///< by step
+};
+
+/// Reads all steps. Conditions are printed of the first records only, so the records of all other steps never have to
+/// be in memory.
+void take_steps(const judge::EvidenceReader& evidence, ByName& settings, ReportContent& content) {
+  constexpr std::size_t kAtOnce = 1024;  // steps whose ranges alone are kept
+  const auto& steps = content.run.plan.steps;
+  const StepReader reader(content, evidence);
+  std::vector<StepContent> found;
+  std::size_t printed = 0;
+  for (std::size_t begin = 0; begin < steps.size(); begin += found.size()) {
+    const bool all_records = printed < kMostRecordedSteps;
+    found.clear();
+    found.resize(std::min(all_records ? kMostRecordedSteps : kAtOnce, steps.size() - begin));
+    files::in_parallel(found.size(), evidence.threads(),
+                       [&](unsigned, std::size_t i) { found[i] = reader.read(steps[begin + i], all_records); });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const plan::Step& step = steps[begin + i];
+      StepContent& one = found[i];
+      if (one.metered) content.metered[step.id] = std::move(*one.metered);
+      if (one.wire) content.wire_limits[step.id] = *one.wire;
+      if (one.settings) settings[step.nodes.front()].merge(*one.settings);
+      content.ranges.insert(one.ranges.begin(), one.ranges.end());
+      printed += one.records.size() + one.companions.size();
+      if (!one.is_drawn && printed >= kMostRecordedSteps) continue;
+      content.records[step.id] = std::move(one.records);
+      content.companions[step.id] = std::move(one.companions);
+    }
+  }
 }
 
 }  // namespace
@@ -177,48 +269,14 @@ ReportContent report_content(evidence::Examined&& examined, const judge::Evidenc
   const plan::Plan& plan = content.run.plan;
   const judge::EvidenceReader evidence =
       plan.simulation ? simulate::simulated_evidence(plan, content.run.journal, given.records()) : given;
-  const judge::Machines machines(content.run.journal);
-  const judge::AttemptsByStep attempts_by_step(content.run.journal.attempts);
-  const auto drawn = drawn_by_sample(content.verdict);
-  std::size_t printed = 0;
   ByName settings;
-  std::map<std::string_view, std::vector<const judge::Result*>> results_of;
-  for (const auto& result : content.verdict.results) results_of[result.step].push_back(&result);
   content.advices = judge::advices_of(plan, content.run.journal, content.verdict, evidence);
   if (plan.probes.contains(plan::kIdentityProbe) && !plan.simulation)
     content.tpms = judge::tpm_answers(content.run, evidence);
   if (plan.probes.contains(plan::kGpuIdentityProbe) && !plan.simulation)
     content.attested = judge::gpu_answers(content.run, evidence);
   content.watches = judge::watch_records(plan, content.run.journal.watches, evidence).records;
-  for (const auto& step : plan.steps) {
-    const auto attempts = attempts_by_step.of(step.id);
-    auto collected = judge::collect(plan, step, attempts, content.run.journal, machines, evidence);
-    const bool metered = std::ranges::any_of(
-        step.requirements, [&](const std::string& id) { return !content.requirement(id).during.empty(); });
-    if (metered)
-      content.metered[step.id] =
-          judge::site_evidence(plan, step, collected, content.run.journal, evidence).step.records;
-    if (step.nodes.size() > 1) {
-      if (const auto wire = wire_limit(collected)) content.wire_limits[step.id] = *wire;
-    }
-    take_settings(step, collected.records, settings);
-    content.records[step.id] = std::move(collected.records);
-    if (!step.companions.empty()) content.companions[step.id] = companions_of(plan, step, attempts, evidence);
-    printed += content.records[step.id].size() + content.companions[step.id].size();
-    // A distribution needs only the range of its samples.
-    const MeasurementIndex index(content.records[step.id]);
-    bool is_drawn = false;
-    for (const judge::Result* result : results_of[step.id]) {
-      const plan::Requirement& judged = content.requirement(result->requirement);
-      is_drawn = is_drawn || (result->value && drawn.contains(result->requirement));
-      if (drawn.contains(result->requirement) || !judged.during.empty()) continue;
-      if (const auto range = index.range(*result, judged)) content.ranges[result] = *range;
-    }
-    // Conditions are printed of the first records only, so the records of all other steps never have to be in memory.
-    if (is_drawn || printed < kMostRecordedSteps) continue;
-    content.records.erase(step.id);
-    content.companions.erase(step.id);
-  }
+  take_steps(evidence, settings, content);
   content.settings = by_fact(settings);
   return content;
 }

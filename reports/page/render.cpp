@@ -1,13 +1,52 @@
 // render: the report as one HTML page without references to other files.
 #include "reports/page/render.h"
 
+#include <iterator>
+#include <vector>
+
 #include <fmt/format.h>
 
+#include "orchestrator/files/in_parallel.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
 #include "reports/page/style.h"
 
 namespace assay::page {
+namespace {
+
+struct Section {
+  const char* name;
+  std::string (*make)(const ReportContent&);
+};
+constexpr Section kSections[] = {{"cover", cover_section},
+                                 {"statement of conformity", conformity_section},
+                                 {"decision rule", decision_section},
+                                 {"coverage", coverage_section},
+                                 {"results", results_section},
+                                 {"faults located", localised_section},
+                                 {"conditions", conditions_section},
+                                 {"deviations", deviations_section},
+                                 {"methods", methods_section},
+                                 {"instruments", instruments_section},
+                                 {"machines", nodes_section},
+                                 {"names of GPUs", gpu_names_section},
+                                 {"attempts", attempts_section},
+                                 {"evidence", evidence_section},
+                                 {"what is not claimed", non_claims_section},
+                                 {"how to verify", verification_section}};
+constexpr std::size_t kResultSections = 9, kAttempts = 12;  // with short names of GPUs, as the attempts are
+
+/// The sections in their order, made by several threads.
+std::vector<std::string> sections_of(const ReportContent& content) {
+  std::vector<std::string> all(std::size(kSections));
+  files::in_parallel(all.size(), files::usual_threads(), [&](unsigned, std::size_t i) {
+    all[i] = part_of_page(kSections[i].name, [&] { return kSections[i].make(content); });
+  });
+  return all;
+}
+
+}  // namespace
+
 std::string render_html(const ReportContent& content) {
   const std::string run_id = content.run.journal.run_id;
   const bool simulated = content.run.plan.simulation.has_value();
@@ -26,18 +65,14 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  const auto part = [&](const char* name, std::string (*section)(const ReportContent&)) {
-    return part_of_page(name, [&] { return section(content); });
+  const auto made = sections_of(content);
+  const auto parts = [&](std::size_t begin, std::size_t end) {
+    std::string text;
+    for (std::size_t i = begin; i < end; ++i) text += made[i];
+    return text;
   };
-  html += with_short_names(content, part("cover", cover_section) + part("statement of conformity", conformity_section) +
-                                        part("decision rule", decision_section) + part("coverage", coverage_section) +
-                                        part("results", results_section) + part("faults located", localised_section) +
-                                        part("conditions", conditions_section) +
-                                        part("deviations", deviations_section) + part("methods", methods_section));
-  html += part("instruments", instruments_section) + part("machines", nodes_section) +
-          part("names of GPUs", gpu_names_section);
-  html += with_short_names(content, part("attempts", attempts_section)) + part("evidence", evidence_section);
-  html += part("what is not claimed", non_claims_section) + part("how to verify", verification_section);
+  html += with_short_names(content, parts(0, kResultSections)) + parts(kResultSections, kAttempts) +
+          with_short_names(content, made[kAttempts]) + parts(kAttempts + 1, made.size());
   html += "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
   return html;
 }

@@ -75,8 +75,12 @@ TEST(ReadOnce, the_bytes_of_a_verdict_are_the_same_on_any_number_of_threads) {
   for (const unsigned threads : {2U, 3U, 8U}) EXPECT_TRUE(verdict_on(fleet, threads) == one) << threads << " threads";
 }
 
+/// The results of a step, by its id.
+using Shown = std::map<std::string, judge::Results>;
+
 /// Judges each step of `fleet` when its attempt ends, as a run does that shows how it stands, and keeps the records.
-KeptRecords judged_as_they_came_in(const Rehearsal& fleet) {
+/// `shown` gets what is shown of each step in the end.
+KeptRecords judged_as_they_came_in(const Rehearsal& fleet, Shown& shown) {
   const auto evidence = simulated_evidence(fleet.plan, fleet.run.journal);
   judge::CellsOfSteps cells;
   for (std::size_t i = 0; i < fleet.plan.coverage.size(); ++i) cells[fleet.plan.coverage[i].step].push_back(i);
@@ -87,10 +91,13 @@ KeptRecords judged_as_they_came_in(const Rehearsal& fleet) {
     judge::Journal& part = parts[attempt.step];
     part.simulated = true;
     part.attempts.push_back(attempt);
+    part.second_stage = attempt.second_stage;
+    if (attempt.second_stage) part.more_attempts.emplace(attempt.step, "as in the journal");
     for (const auto& node : step->nodes) part.node_facts[node] = fleet.run.journal.node_facts.at(node);
     std::vector<plan::Cell> own;
     for (const std::size_t cell : cells.at(attempt.step)) own.push_back(fleet.plan.coverage[cell]);
-    EXPECT_FALSE(judge::judge_step(fleet.plan, *step, own, part, evidence).empty());
+    shown[attempt.step] = judge::judge_step(fleet.plan, *step, own, part, evidence);
+    EXPECT_FALSE(shown[attempt.step].empty());
   }
   return evidence.records();
 }
@@ -98,13 +105,35 @@ KeptRecords judged_as_they_came_in(const Rehearsal& fleet) {
 TEST(ReadOnce, a_verdict_on_records_judged_as_they_came_in_has_the_bytes_of_one_judged_afterwards) {
   const Rehearsal fleet(everything(40));
   ASSERT_TRUE(fleet.run.journal.second_stage);
-  const KeptRecords records = judged_as_they_came_in(fleet);
+  Shown shown;
+  const KeptRecords records = judged_as_they_came_in(fleet, shown);
   const std::string afterwards = verdict_on(fleet, 1);
   for (const unsigned threads : {1U, 2U, 3U}) {
     EXPECT_EQ(verdict_on(fleet, threads), afterwards) << threads << " threads";
     EXPECT_EQ(verdict_on(fleet, threads, records), afterwards) << threads << " threads, as they came in";
   }
   EXPECT_EQ(records.parsed(), records_of(fleet.run.journal)) << "the verdict read a record again";
+}
+
+TEST(ReadOnce, a_pass_or_fail_that_is_shown_during_the_run_is_that_of_the_verdict) {
+  using enum judge::Outcome;
+  const Rehearsal fleet(everything(300));
+  Shown shown;
+  judged_as_they_came_in(fleet, shown);
+  std::map<judge::Outcome, std::size_t> decided;  // before the end
+  for (const auto& result : fleet.verdict.results) {
+    if (!shown.contains(result.step)) continue;  // of the dead node
+    const auto before = std::ranges::find_if(shown.at(result.step), [&](const judge::Result& one) {
+      return one.requirement == result.requirement && one.subject == result.subject;
+    });
+    ASSERT_NE(before, shown.at(result.step).end()) << result.requirement << " on " << result.subject.id;
+    EXPECT_EQ(before->value, result.value) << result.requirement << " on " << result.subject.id;
+    if (before->outcome != pass && before->outcome != fail) continue;  // of the fleet, or by its pooled scatter
+    EXPECT_EQ(before->outcome, result.outcome) << result.requirement << " on " << result.subject.id;
+    ++decided[before->outcome];
+  }
+  EXPECT_GT(decided[pass], 500U);
+  EXPECT_GT(decided[fail], 0U);
 }
 
 TEST(ReadOnce, cells_of_one_requirement_are_decided_together_and_those_of_others_before_them) {
