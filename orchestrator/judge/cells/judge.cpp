@@ -119,7 +119,7 @@ class Judge {
     auto pools = pooled(step, requirement, plan_.probes.at(requirement.probe).description);
     const auto unknown = rises_.take(requirement, planned, pools);
     if (pools.empty() && unknown.empty()) {
-      const std::string judged = requirement.judged();
+      const std::string& judged = requirement.judged();
       if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
         whole.outcome = Outcome::inconclusive;
         whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", judged, kind, requirement.scope);
