@@ -95,7 +95,7 @@ std::vector<std::string_view> copy_heads(std::string_view text) {
     if (!second)
       heads.push_back(word);
     else
-      heads.back() = {heads.back().data(), static_cast<std::size_t>(word.data() + word.size() - heads.back().data())};
+      heads.back() = {heads.back().begin(), word.end()};
   }
   return heads;
 }

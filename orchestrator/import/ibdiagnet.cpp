@@ -92,7 +92,7 @@ void take_port(Figures& figures, const Row& row, const Values& at, bool active, 
   const auto lanes = width.ends_with('x') ? whole_from(width.substr(0, width.size() - 1)) : std::nullopt;
   auto lane = infiniband_lane(speed);
   if (const auto number = number_from(speed); number && std::ranges::find(kSpeeds, *number) != std::end(kSpeeds))
-    lane = *number;
+    lane = number;
   if (!lanes || *lanes < 1 || !lane)
     throw ImportRefusal{row.from(), fmt::format("speed '{}' with width '{}' is not known", speed, width),
                         "known are speeds of a lane as 100 and FDR10, and widths as 4x"};

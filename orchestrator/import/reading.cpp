@@ -215,7 +215,7 @@ std::optional<double> gigabyte_of(double bytes, double seconds, std::string_view
   const auto rate = number_from(word);
   if (!rate || *rate <= 0 || seconds <= 0) return std::nullopt;
   double last_digit = 1;
-  for (auto at = word.find('.'); at < word.size() && ++at < word.size();) last_digit /= 10;
+  for (auto at = word.find('.'); at < word.size() - 1; ++at) last_digit /= 10;
   if (last_digit > *rate * kTolerance) return std::nullopt;  // it is rounded by half of that
   for (const double unit : {1e9, kGibibyte})
     if (std::abs(bytes / seconds / (*rate * unit) - 1) < kTolerance) return unit;

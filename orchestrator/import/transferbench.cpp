@@ -205,10 +205,9 @@ class TransferBenchReader {
       Values all = at(test_);
       if (words[0] == "Average") all["pairs"] = std::string("all");
       take(words[0] == "Average" ? "bandwidth" : "bandwidth_of_all", "mean", all, words[words.size() - 2], line);
-    } else if (line.text.find("(CPU Timed):") == std::string_view::npos && words[0] != "Summary:" &&
-               words[0] != "NUMA" && words[0] != "GPU" && !words[0].starts_with('[')) {
-      figures_.foreign(line, true);
-    } else if (words[0] == "[ERROR]" || words[0] == "[WARN]") {
+    } else if (words[0].starts_with('[') ? words[0] == "[ERROR]" || words[0] == "[WARN]"
+                                         : line.text.find("(CPU Timed):") == std::string_view::npos &&
+                                               words[0] != "Summary:" && words[0] != "NUMA" && words[0] != "GPU") {
       figures_.foreign(line, true);
     }
   }

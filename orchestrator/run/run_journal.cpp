@@ -111,7 +111,7 @@ void RunJournal::end_attempt(const plan::Step& step, judge::Attempt attempt, boo
   attempt.end = writer_.write(judge::JournalEntry::attempt_end(attempt));
   attempt.jumped_s = writer_.jumped_s() - jumped_s_[step.id];
   attempts_[step.id].push_back(journal_.attempts.size());
-  journal_.attempts.push_back(std::move(attempt));
+  journal_.attempts.push_back(attempt);
   const judge::Attempt& ended = journal_.attempts.back();
   const bool judged = ended.outcome == AttemptOutcome::exited && cells_.contains(step.id) &&
                       (progress_.is_for_people() || !has_figure_);

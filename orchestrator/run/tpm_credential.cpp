@@ -81,7 +81,7 @@ std::string sealed(const std::string& modulus, const std::string& seed) {
       EVP_PKEY_fromdata(making.get(), &made, EVP_PKEY_PUBLIC_KEY, const_cast<OSSL_PARAM*>(key.data())) == 1;
   const Owned<EVP_PKEY, EVP_PKEY_free> owned(made);
   const Owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> sealing(is_key ? EVP_PKEY_CTX_new(owned.get(), nullptr) : nullptr);
-  std::string digest = "SHA256", label("IDENTITY", 9), out(modulus.size(), '\0');
+  std::string digest = "SHA256", label("IDENTITY\0", 9), out(modulus.size(), '\0');
   int padding = RSA_PKCS1_OAEP_PADDING;
   const std::array rules = {
       OSSL_PARAM_construct_int(OSSL_ASYM_CIPHER_PARAM_PAD_MODE, &padding),

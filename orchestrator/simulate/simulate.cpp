@@ -222,7 +222,7 @@ class VirtualRun {
     write(attempt.begin, judge::JournalEntry::attempt_begin(step.id, number, attempt.node));
     if (metered) end_watch(time + length_s);
     write(attempt.end, judge::JournalEntry::attempt_end(attempt));
-    run_.journal.attempts.push_back(std::move(attempt));
+    run_.journal.attempts.push_back(attempt);
     time += length_s;
     if (step.alone) {
       for (auto& [node, free_at] : free_at_) free_at = time;
@@ -273,8 +273,8 @@ class VirtualRun {
     std::vector<judge::EvidenceFile> all;
     const auto held = times_->attempts.find({step.id, number});
     for (std::size_t rank = 0; rank < step.nodes.size(); ++rank) {
-      const std::string bytes = model_->record(
-          step, number, rank, held == times_->attempts.end() ? std::nullopt : std::optional(held->second));
+      std::string bytes = model_->record(step, number, rank,
+                                         held == times_->attempts.end() ? std::nullopt : std::optional(held->second));
       all.push_back({.path = judge::record_path(step.id, number, static_cast<int>(rank)),
                      .sha256 = files::sha256(bytes),
                      .bytes = bytes.size()});
@@ -315,14 +315,14 @@ class VirtualRun {
     write(attempt.begin, judge::JournalEntry::test_begin(attempt));
     write(attempt.end, judge::JournalEntry::attempt_end(attempt));
     searches.take(id, searches.shown(test, part_of(step, attempt), evidence_).value());
-    run_.journal.attempts.push_back(std::move(attempt));
+    run_.journal.attempts.push_back(attempt);
   }
 
   /// The judge's inputs of a step: its attempts, and the facts of its nodes.
-  [[nodiscard]] judge::Journal part_of(const plan::Step& step, judge::Attempt attempt) const {
+  [[nodiscard]] judge::Journal part_of(const plan::Step& step, const judge::Attempt& attempt) const {
     judge::Journal part;
     part.simulated = true;
-    part.attempts.push_back(std::move(attempt));
+    part.attempts.push_back(attempt);
     for (const auto& node : step.nodes) part.node_facts[node] = run_.journal.node_facts.at(node);
     return part;
   }

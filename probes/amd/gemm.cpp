@@ -57,13 +57,13 @@ constexpr ProbeSpec kSpec{
     .conditions = kConditions};
 
 /// As the architectures gfx90a (9.0), gfx942 (9.4) and gfx950 (9.5) multiply.
-const cuda::GemmType& type_on(const cuda::Device& device, const cuda::GemmType& type) {
+const cuda::GemmType* type_on(const cuda::Device& device, const cuda::GemmType* type) {
   constexpr int kCdna3 = 94, kCdna4 = 95;
   const int architecture = 10 * device.compute_major + device.compute_minor;
-  const bool is_fp8 = type.scaling == cuda::Scaling::tensor, is_xf32 = type.a == cuda::Format::tf32;
+  const bool is_fp8 = type->scaling == cuda::Scaling::tensor, is_xf32 = type->a == cuda::Format::tf32;
   if (is_fp8 ? architecture >= kCdna3 : is_xf32 ? architecture == kCdna3 : true)
-    return architecture >= kCdna4 ? type : cuda::fnuz_type(type);
-  throw Skip(fmt::format("type {}: {} ({}, architecture {}) has no instruction for it; {}", type.name, device.uuid,
+    return architecture >= kCdna4 ? type : &cuda::fnuz_type(*type);
+  throw Skip(fmt::format("type {}: {} ({}, architecture {}) has no instruction for it; {}", type->name, device.uuid,
                          device.name, device.compute_capability(),
                          is_fp8 ? "MI300 (9.4) and later have" : "only MI300 (9.4) has, others emulate it"));
 }

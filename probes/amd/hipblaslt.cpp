@@ -157,7 +157,7 @@ struct Matmul::State {
 
   template <class T>
   void set(int attribute, const T& value) const {
-    demand(lt.description_set(description, attribute, &value, sizeof value),
+    demand(lt.description_set(description, attribute, static_cast<const void*>(&value), sizeof value),
            fmt::format("setting attribute {}", attribute));
   }
   /// The library reads the scales' places when a product is enqueued, so they may change from one to the next.

@@ -25,7 +25,7 @@ void launch(std::span<const Named> names, unsigned blocks, unsigned threads, con
             void (*kernel)(Parameters...), Parameters... arguments) {
   const auto found = std::ranges::find(names, reinterpret_cast<const void*>(kernel), &Named::first);
   if (found == names.end()) throw std::logic_error("a kernel without a name");
-  std::array<void*, sizeof...(Parameters)> places = {&arguments...};
+  std::array<void*, sizeof...(Parameters)> places = {static_cast<void*>(&arguments)...};
   cuda::check(
       hip().launch(amd::kernel(found->second), blocks, 1, 1, threads, 1, 1, 0, stream.get(), places.data(), nullptr),
       "launching a kernel");

@@ -50,7 +50,7 @@ Library open_of_rocm(const RocmLibrary& wanted) {
           wanted.title, open_one(wanted.older, wanted.title, wanted.folders).path(), fmt::join(wanted.names, " or "),
           wanted.first, kLibraryPathVariable);
   } catch (const Skip&) {
-    // No older one is here either: the words about the newer ones stand.
+    throw Skip(words);  // no older one is here either
   }
   throw Skip(words);
 }

@@ -163,11 +163,11 @@ struct CountedWalk {
 /// Where the key that parse_json refuses as a second one ends: read once more, because refusals are few.
 std::string place_of_repeated_key(std::string_view text, const JsonLimits& limits) {
   StrictBuilder builder(limits);
-  const char* furthest = text.data();
-  const CountedWalk begin{.at = text.data(), .furthest = &furthest};
-  const CountedWalk end{.at = text.data() + text.size(), .furthest = &furthest};
+  const char* furthest = text.begin();
+  const CountedWalk begin{.at = text.begin(), .furthest = &furthest};
+  const CountedWalk end{.at = text.end(), .furthest = &furthest};
   (void)json::sax_parse(begin, end, &builder, json::input_format_t::json, true, limits.comments);  // fails again
-  const std::string place = line_and_column(text, static_cast<std::size_t>(furthest - text.data()) - 1);
+  const std::string place = line_and_column(text, static_cast<std::size_t>(furthest - text.begin()) - 1);
   return text.contains('\n') ? place
                              : place.substr(place.find("column"));  // a line of a record has a number of its own
 }

@@ -260,7 +260,7 @@ std::optional<std::string> Rendezvous::fail(std::string_view reason) noexcept {
   try {
     earlier = group_->ended_by_another();
   } catch (const std::exception&) {
-    // Then this rank's reason is all there is.
+    earlier.reset();  // this rank's reason is all there is
   }
   const bool is_root = group_->rank == 0;
   group_->part(earlier ? *earlier : is_root ? "rank 0: " + std::string(reason) : std::string(reason));
@@ -275,7 +275,7 @@ void Rendezvous::remove_now() noexcept {
     group_->wait_for_root();
     for (const auto& removal : group_->removals) removal();
   } catch (const std::exception&) {
-    // The rest is removed by the next run.
+    return;  // the rest is removed by the next run
   }
 }
 

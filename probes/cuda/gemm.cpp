@@ -83,10 +83,10 @@ constexpr ProbeSpec kSpec{
                      .source = "Two runs of one H100, 2026-11-27: 0.24 % (docs/records/2026-11-27-gpus/h100)."},
 };
 
-const GemmType& type_on(const Device& device, const GemmType& type) {
-  if (10 * device.compute_major + device.compute_minor >= type.compute) return type;
-  throw Skip(fmt::format("type {} needs compute capability {}.{}; {} ({}) has {}", type.name, type.compute / 10,
-                         type.compute % 10, device.uuid, device.name, device.compute_capability()));
+const GemmType* type_on(const Device& device, const GemmType* type) {
+  if (10 * device.compute_major + device.compute_minor >= type->compute) return type;
+  throw Skip(fmt::format("type {} needs compute capability {}.{}; {} ({}) has {}", type->name, type->compute / 10,
+                         type->compute % 10, device.uuid, device.name, device.compute_capability()));
 }
 
 void measure(const Parameters& given, Recorder& record) {

@@ -282,8 +282,8 @@ const GemmType& measure_gemm(const Parameters& given, const GemmVendor& vendor, 
   const auto devices = chosen_devices(given);
   const GemmType& asked = *plan.type;
   for (const auto& device : devices) {
-    plan.type = &vendor.type_on(device, asked);
-    if (plan.type != &vendor.type_on(devices.front(), asked))
+    plan.type = vendor.type_on(device, &asked);
+    if (plan.type != vendor.type_on(devices.front(), &asked))
       throw Skip(fmt::format("type {}: the GPUs store it in two ways; hint: name one with device", asked.name));
   }
   const GemmLibrary library(given.text("library_path"));

@@ -114,7 +114,7 @@ inline constexpr ConditionSpec kCheckConditions[] = {
 /// What differs between vendors.
 struct GemmVendor {
   /// How a device multiplies elements of a type; throws Skip where it does not.
-  const GemmType& (*type_on)(const Device&, const GemmType&);
+  const GemmType* (*type_on)(const Device&, const GemmType*);
   nvml::GpuWatch (*watch)(const std::string& pci_bus_id);
   void (*record_device)(Recorder&, const Device&);
   bool has_fast_accumulation = false;  ///< whether that is a parameter

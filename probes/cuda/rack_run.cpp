@@ -223,8 +223,8 @@ class RackRun {
       more["step"] = what;
       return ask(more, kShareLimit);
     };
-    const json handle = step("make").front().at("handle");
-    if (handle == "") throw std::runtime_error("the GPUs multicast, and no kernel of this build does");
+    const auto handle = step("make").front().at("handle").get<std::string>();
+    if (handle.empty()) throw std::runtime_error("the GPUs multicast, and no kernel of this build does");
     (void)step("join", {{"handle", handle}});  // an error has been thrown, here and below
     (void)step("bind");
     for (std::size_t root = 0; root < gpus_.size(); ++root) {

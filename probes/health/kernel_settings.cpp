@@ -188,7 +188,7 @@ std::optional<std::string> mode_asked_for(const MachineTree& tree) {
 
 /// The mode of one group; nothing if the kernel does not show it.
 std::optional<std::string> mode_of_group(const MachineTree& tree, const std::string& group) {
-  const auto type = line_of(tree, group + "/type");
+  auto type = line_of(tree, group + "/type");
   if (!type) return std::nullopt;
   if (*type == "identity") return "passthrough";
   if (type->starts_with("DMA")) return "translated";  // DMA, DMA-FQ, DMA-SQ

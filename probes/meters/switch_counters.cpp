@@ -199,7 +199,7 @@ class WatchedSwitch {
 };
 
 std::vector<Switch> switches_of(const Parameters& given) {
-  const std::string path = given.text("switches");
+  const std::string& path = given.text("switches");
   if (path.empty()) throw Skip("no switches: the site has no list switches, or the parameter switches names no file");
   const auto text = read_file(path);
   if (!text) throw Skip(text.error().text());

@@ -27,15 +27,15 @@ judge::EvidenceReader reader_for(const plan::Plan& plan, const judge::Journal& j
 }
 
 std::optional<InputError> check_journalled(const judge::Journal& journal, const EvidenceFiles& files) {
-  constexpr const char* kHint = "the file was changed after the run; restore it";
+  const std::string hint = "the file was changed after the run; restore it";
   std::optional<InputError> first;
   journal.each_file([&](const judge::EvidenceFile& file) {
     if (first) return;
     const auto digest = files.digests.find(file.path);
     if (digest == files.digests.end())
-      first = {file.path, "was journalled and is missing", kHint};
+      first = {file.path, "was journalled and is missing", hint};
     else if (digest->second != file.sha256 || files.sizes.at(file.path) != file.bytes)
-      first = {file.path, "is not the file that was journalled", kHint};
+      first = {file.path, "is not the file that was journalled", hint};
   });
   return first;
 }

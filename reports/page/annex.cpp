@@ -53,7 +53,7 @@ std::string own_facts(const judge::Journal& journal, const FactsByName& by_name)
       cells.push_back(figures::escape(by_name.at(*title).at(node)));
     rows.push_back(figures::row(cells));
   }
-  const std::string table = figures::table("nodes", "Names and boots of the machines", titles, rows);
+  std::string table = figures::table("nodes", "Names and boots of the machines", titles, rows);
   if (rows.size() == nodes) return table;
   return table + fmt::format("<p>The first {} of {}; evidence/journal.jsonl lists all.</p>\n", rows.size(), nodes);
 }

@@ -239,7 +239,7 @@ void watch_path(const Parameters& given, const Placement& placement, const Subje
     record.condition("evidence", "the memory was offered until all had tried");
     return;
   }
-  const std::string payload = given.text("resource");
+  const std::string& payload = given.text("resource");
   const Arrivals seen = type == PathClass::rdma_cm ? watch_rdma_cm(target, placement.token, until)
                         : type == PathClass::roce  ? watch_roce(target, {payload, placement.token}, until)
                                                    : watch_packets(target, type == PathClass::udp ? &payload : nullptr,

@@ -317,7 +317,7 @@ void look(const Parameters& given, const std::string& mark, Recorder& record) {
 }
 
 void measure(const Parameters& given, Recorder& record) {
-  const std::string phase = given.text("phase");
+  const std::string& phase = given.text("phase");
   std::string mark = given.text("mark");
   if ((phase == "both") != mark.empty())
     throw BadParameter("mark: goes with phase=leave and phase=look, and they need one");

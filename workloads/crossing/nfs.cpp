@@ -53,7 +53,7 @@ void put_text(std::string& bytes, std::string_view text) {
 std::optional<std::uint32_t> take(std::string_view& bytes) {
   if (bytes.size() < kWord) return std::nullopt;
   std::uint32_t wire = 0;
-  std::copy_n(bytes.data(), sizeof wire, reinterpret_cast<char*>(&wire));
+  std::copy_n(bytes.begin(), sizeof wire, reinterpret_cast<char*>(&wire));
   bytes.remove_prefix(sizeof wire);
   return ntohl(wire);
 }
@@ -216,7 +216,7 @@ NfsReply nfs_answer(std::string_view reply, bool by_handle) {
   const auto ended = [](Outcome outcome, std::string evidence) {
     return NfsReply{{outcome, std::move(evidence)}, "", ""};
   };
-  const NfsReply short_reply = ended(Outcome::unclear, "the reply is none of RPC");
+  NfsReply short_reply = ended(Outcome::unclear, "the reply is none of RPC");
   const auto xid = take(reply), kind = take(reply), denied = take(reply);
   if (!denied || xid != kXid || kind != kReply) return short_reply;
   if (*denied == kDenied) {

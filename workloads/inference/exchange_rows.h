@@ -85,7 +85,7 @@ struct RowView {
 };
 
 /// Words of RowView::found.
-constexpr std::uint64_t found_words(std::uint64_t ranks) { return 2 * kRowFaults * ranks; }
+constexpr std::uint64_t found_words(std::uint64_t ranks) { return ranks * 2 * kRowFaults; }
 
 namespace rows {
 
@@ -289,11 +289,12 @@ template <class Count, class Raise>
 constexpr void report_row(RowWork work, const RowView& v, std::uint64_t row, std::uint32_t faults, const Count& count,
                           const Raise& raise) {
   const rows::Blame blame = rows::blame(work, v, row);
+  const std::uint64_t ranks = v.ranks;
   for (std::uint32_t fault = 0; fault < kRowFaults; ++fault) {
     if ((faults >> fault & 1U) == 0) continue;
-    std::uint64_t* const at = v.found + fault * v.ranks + blame.rank;
+    std::uint64_t* const at = v.found + fault * ranks + blame.rank;
     count(*at);
-    raise(at[kRowFaults * v.ranks], ~blame.token);
+    raise(at[kRowFaults * ranks], ~blame.token);
   }
 }
 

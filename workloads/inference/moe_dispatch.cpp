@@ -264,7 +264,7 @@ class GlooSide {
 };
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  const std::string engine = given.text("engine");
+  const std::string& engine = given.text("engine");
   const std::int64_t here = train::ranks_per_node(given);
   (void)train::count_in_range(given, "rounds", 1, kMostRounds);
   if (engine != "gloo" && given.text("interface") != host::kRendezvousPort)

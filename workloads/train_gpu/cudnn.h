@@ -163,7 +163,7 @@ class Descriptor {
   /// Each throws std::runtime_error with the library's words.
   template <class Value>
   void set(Attribute name, Type type, const Value& value) const {
-    set(name, type, 1, &value);
+    set(name, type, 1, static_cast<const void*>(&value));
   }
   void set(Attribute name, Type type, std::int64_t count, const void* values) const;
   void set(Attribute name, const Descriptor& value) const { set(name, Type::descriptor, value.get()); }

@@ -119,8 +119,12 @@ struct Products::State {
 
   /// The scales of FP8 factors, of our b and a.
   void point_at(Settled& to, const float* a, const float* b) const {
-    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &a, sizeof a), "a scale");
-    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &b, sizeof b), "a scale");
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                     static_cast<const void*>(&a), sizeof a),
+                "a scale");
+    call.demand(call.description_set(&to.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                     static_cast<const void*>(&b), sizeof b),
+                "a scale");
   }
 
   /// The first of the heuristic that adds up in one pass: partial sums of a split k depend on other choices.

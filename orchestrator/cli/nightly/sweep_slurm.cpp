@@ -60,8 +60,7 @@ class Jobs {
       if (over()) break;
       // Once a node was visited, a job may find that another has visited its node before it.
       if (begun_ == 0 && ended_jobs_.size() >= kMostFruitless) {
-        // NOLINTNEXTLINE(bugprone-unused-return-value): this is the problem that is reported
-        (void)end();
+        (void)end();  // this is the problem that is reported
         return InputError{out_ + "/workers",
                           fmt::format("{} jobs ended and none visited a node; the last wrote: {}", ended_jobs_.size(),
                                       what_they_wrote()),
@@ -181,8 +180,7 @@ class Jobs {
     given_up_ = true;
     Words waiting;
     std::ranges::set_difference(alive_, pair_jobs_, std::back_inserter(waiting));
-    // NOLINTNEXTLINE(bugprone-unused-return-value): the rest ends by its time limit
-    if (!waiting.empty()) (void)files::run_child(scancel_, waiting, kAnswer);
+    if (!waiting.empty()) (void)files::run_child(scancel_, waiting, kAnswer);  // the rest ends by its time limit
     progress_ = Clock::now();
     return false;
   }
@@ -269,8 +267,7 @@ class Jobs {
   /// Our jobs are cancelled; workers that run get the time to write down that they were stopped.
   std::optional<InputError> end() {
     if (alive_.empty()) return std::nullopt;
-    // NOLINTNEXTLINE(bugprone-unused-return-value): the rest ends by its time limit
-    (void)files::run_child(scancel_, Words(alive_.begin(), alive_.end()), kAnswer);
+    (void)files::run_child(scancel_, Words(alive_.begin(), alive_.end()), kAnswer);  // the rest ends by its time limit
     const auto last = Clock::now() + kEndOfWorkers;
     while (!alive_.empty() && Clock::now() < last) {
       std::this_thread::sleep_for(kPollAtEnd);

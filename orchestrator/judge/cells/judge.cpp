@@ -120,7 +120,7 @@ class Judge {
     subjects_ = static_cast<double>(pools.size());
     const auto unknown = rises_.take(requirement, planned, pools);
     if (pools.empty() && unknown.empty()) {
-      const std::string judged = requirement.judged();
+      const std::string& judged = requirement.judged();
       if (const std::string kind = other_kind(step, requirement); !kind.empty()) {
         whole.outcome = Outcome::inconclusive;
         whole.reason = fmt::format("The record has {} of a {}, and a {} is judged.", judged, kind, requirement.scope);

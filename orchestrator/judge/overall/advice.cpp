@@ -71,8 +71,8 @@ Advice advice_for(const Result& result, const plan::Requirement& judged, Records
   const auto& table = profiles::actions();
   Advice worst;
   bool listed = false;
-  const auto add = [&](Advice advice) {
-    worst = listed ? more_urgent(worst, advice) : std::move(advice);
+  const auto add = [&](const Advice& advice) {
+    worst = listed ? more_urgent(worst, advice) : advice;
     listed = true;
   };
   if (missed_its_limit(result) && !judged.demand) {
