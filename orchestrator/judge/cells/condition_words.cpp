@@ -74,6 +74,7 @@ constexpr ConditionWords kWords[] = {
      "register the GPUs with the fabric of the rack, as handles_reason explains, then run again"},
     {"engine", "", "the engine was {}", "measure with the engine that the profile names"},
     {"processes_per_gpu", "", "{} processes shared a GPU", "leave processes_per_gpu at 1"},
+    {"gpu_path", "", "the adapter's way to the GPU's memory was {}", "leave gpu_path at direct"},
     {"gpus_per_tray", "", "{} GPUs of a tray took part", "make all GPUs of every tray visible, then run again"},
     {"ranks", "", "{} ranks took part", "give the step as many GPUs as the limit is of"},
     {"job_s", "s", "the load lasted {}", "let it run as long as the profile demands"},
