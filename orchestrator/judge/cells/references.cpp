@@ -5,15 +5,16 @@
 // percentile"). Whether a fleet may be a reference at all is checked on its members, nodes or parts of one. A member's
 // figure is the best that it takes part in: one slow node makes all of its pairs slow, but its partners are fast with
 // others, so the best of each shows the member and not its worst partner. The fleet is no measure when
-//   - two or more members, and over 1 % of them, are over 10 % from the reference (kFarOff, kMostFarOff); or
+//   - two or more members, and over 1 % of them, are over 10 % from the reference (kFarOff, kMostFarOff), unless all
+//     are parts of one node among kSmallestFleet or more, whose fault is its own; or
 //   - the median absolute deviation of the members is over 3 % of their median (kWidestSpread).
-// In the first case several are far off, in the second all are apart, and the reference itself may be wrong.
 // Both bounds are wider where the limit's own tolerance is: half of it, and 0.15 of it. Cells that would pass are then
 // open, cells that fail still fail (docs/FORMATS.md, "Fleets").
 #include "orchestrator/judge/cells/references.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -43,8 +44,7 @@ constexpr double kWidestSpread = 0.03, kWidestSpreadOfTolerance = 0.15;
 /// The parts of the fleet that `subject` of `step` is made of: the nodes that worked together, or the parts of one node
 /// ("GPU-a>GPU-b").
 std::vector<std::string> members_of(const plan::Step& step, const Subject& subject) {
-  if (step.nodes.size() > 1) return step.nodes;
-  if (subject.kind == "node") return step.nodes;
+  if (step.nodes.size() > 1 || subject.kind == "node") return step.nodes;
   std::vector<std::string> members;
   std::string_view rest = subject.id;
   while (!rest.empty()) {
@@ -56,8 +56,7 @@ std::vector<std::string> members_of(const plan::Step& step, const Subject& subje
 }
 
 double tolerance_of(const plan::Limit& limit) {
-  double tolerance = 0;
-  if (limit.at_least) tolerance = std::abs(1 - *limit.at_least);
+  double tolerance = limit.at_least ? std::abs(1 - *limit.at_least) : 0;
   if (limit.at_most) tolerance = std::max(tolerance, std::abs(*limit.at_most - 1));
   return tolerance;
 }
@@ -228,12 +227,16 @@ void References::settle(const plan::Requirement& requirement, Fleet& fleet) {
   const double far = std::max(kFarOff, kFarOffOfTolerance * tolerance);
   const double widest = std::max(kWidestSpread, kWidestSpreadOfTolerance * tolerance);
   std::vector<std::string> off;
+  std::set<std::string> nodes, nodes_off;
   for (const auto& [member, effect] : fleet.best) {
-    if (std::abs(effect / value - 1) > far) off.push_back(member);
+    const std::string& node = *nodes.insert(member.substr(0, member.find(' '))).first;
+    if (std::abs(effect / value - 1) <= far) continue;
+    off.push_back(member);
+    nodes_off.insert(node);
   }
   const double spread = median_absolute_deviation(effects) / median(effects);
   const double share = static_cast<double>(off.size()) / static_cast<double>(effects.size());
-  if (off.size() >= 2 && share > kMostFarOff) {
+  if (off.size() >= 2 && share > kMostFarOff && (nodes_off.size() > 1 || nodes.size() < kSmallestFleet)) {
     constexpr std::size_t kMostNamed = 5;
     std::string names;
     for (std::size_t i = 0; i < std::min(off.size(), kMostNamed); ++i) names += (i == 0 ? "" : ", ") + off[i];

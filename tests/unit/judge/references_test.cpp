@@ -92,6 +92,30 @@ TEST(fleet, one_slow_node_is_its_own_fault) {
   EXPECT_EQ(verdict.counts.at("inconclusive"), 0U);
 }
 
+/// Nodes with four drives each, of which those of the first and, if `two`, of the second reach 80 of 110 B/s.
+Verdict verdict_of_drives(int nodes, bool two) {
+  constexpr const char* kDrives =
+      R"({"scope": "drive", "limit": {"at_least": 0.9, "unit": "B/s", "of": "fleet_median"}})";
+  constexpr int kDrivesEach = 4;
+  MemoryRun run({kDrives}, nodes, {{"drive", kDrivesEach}});
+  const std::vector<double> good(10, 110), slow(10, 80);
+  for (std::size_t i = 0; i < run.plan.steps.size(); ++i) {
+    const std::string& node = run.plan.steps[i].nodes.front();
+    std::string record = run.record_of_drives(kDrivesEach, node == "n1" || (two && node == "n2") ? slow : good, node);
+    run.attempt(i, "exited", record);
+  }
+  return judge(run.plan, "digest", run.journal, run.reader());
+}
+
+TEST(fleet, the_parts_of_one_slow_node_are_its_own_fault_and_those_of_two_are_a_common_cause) {
+  const Verdict one = verdict_of_drives(8, false);
+  EXPECT_EQ(one.overall, Overall::rejected);
+  EXPECT_EQ(one.counts.at("fail"), 4U);
+  EXPECT_EQ(one.counts.at("pass"), 28U) << one.results.back().reason;
+  EXPECT_EQ(verdict_of_drives(8, true).counts.at("pass"), 0U);
+  EXPECT_EQ(verdict_of_drives(7, false).counts.at("pass"), 0U) << "too few nodes to say whose fault it is";
+}
+
 TEST(fleet, a_fleet_that_is_slow_throughout_is_stopped_by_a_limit_beside_it) {
   EXPECT_EQ(verdict_of_pairs(8, 8).overall, Overall::accepted);  // and says that it is relative only
   const Verdict beside = verdict_of_pairs(
