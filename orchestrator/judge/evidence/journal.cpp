@@ -18,11 +18,11 @@ using nlohmann::json;
 // steps_left_out may name every step of a plan.
 constexpr std::size_t kMostValuesOfLine = 2'000'000;
 
-struct Refusal {
+struct RefusedLine {
   std::string why;
 };
 
-[[noreturn]] void refuse(const std::string& why) { throw Refusal{why}; }
+[[noreturn]] void refuse(const std::string& why) { throw RefusedLine{why}; }
 
 /// Reads line after line and refuses lines that a run cannot have written: only an attempt that this run began can end,
 /// numbers of attempts follow each other, and nothing happens after the end but a resumption.
@@ -30,7 +30,7 @@ class Account {
  public:
   explicit Account(Journal& journal) : journal_(journal) {}
 
-  /// Takes one line. Throws Refusal or json::exception on anything unexpected.
+  /// Takes one line. Throws RefusedLine or json::exception on anything unexpected.
   void take(const json& line) {
     const std::string kind = line.at("kind");
     const std::string time = line.at("time");
@@ -249,8 +249,8 @@ std::expected<Journal, InputError> read_journal(std::string_view text, const std
       }
     } catch (const json::exception& error) {
       return std::unexpected(InputError{here, error.what(), kHint});
-    } catch (const Refusal& refusal) {
-      return std::unexpected(InputError{here, refusal.why, kHint});
+    } catch (const RefusedLine& refused) {
+      return std::unexpected(InputError{here, refused.why, kHint});
     }
     text.remove_prefix(length + 1);
   }
