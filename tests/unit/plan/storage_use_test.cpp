@@ -36,9 +36,9 @@ TEST(storage_use, a_plan_says_what_each_node_writes_and_all_together) {
   ASSERT_EQ(uses.size(), 1U);
   EXPECT_EQ(uses[0].need.held, 4e9);
   const int attempts = plan.steps[0].attempts;
-  EXPECT_EQ(storage_text(uses), "fabric writes to /store: 4 GB at one time, 1 GB of each of 4 nodes; " +
+  EXPECT_EQ(storage_text(uses), "fabric writes to /store: 4 GB at one time, 1 GB of each of 4 nodes; in " +
                                     std::to_string(attempts) + (attempts == 1 ? " attempt" : " attempts") +
-                                    " of 1 step write " + std::to_string(8 * attempts) + " GB\n");
+                                    " of 1 step " + std::to_string(8 * attempts) + " GB\n");
 }
 
 TEST(storage_use, a_plan_that_writes_nothing_says_nothing) {
