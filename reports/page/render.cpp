@@ -2,6 +2,7 @@
 #include "reports/page/render.h"
 
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,32 +18,39 @@ namespace {
 struct Section {
   const char* name;
   std::string (*make)(const ReportContent&);
+  bool has_short_names = false;  ///< of GPUs
 };
-constexpr Section kSections[] = {{"cover", cover_section},
-                                 {"statement of conformity", conformity_section},
-                                 {"decision rule", decision_section},
-                                 {"coverage", coverage_section},
-                                 {"results", results_section},
-                                 {"faults located", localised_section},
-                                 {"conditions", conditions_section},
-                                 {"deviations", deviations_section},
-                                 {"methods", methods_section},
+constexpr Section kSections[] = {{"cover", cover_section, true},
+                                 {"statement of conformity", conformity_section, true},
+                                 {"decision rule", decision_section, true},
+                                 {"coverage", coverage_section, true},
+                                 {"results", results_section, true},
+                                 {"faults located", localised_section, true},
+                                 {"conditions", conditions_section, true},
+                                 {"deviations", deviations_section, true},
+                                 {"methods", methods_section, true},
                                  {"instruments", instruments_section},
                                  {"machines", nodes_section},
                                  {"names of GPUs", gpu_names_section},
-                                 {"attempts", attempts_section},
+                                 {"attempts", attempts_section, true},
                                  {"evidence", evidence_section},
                                  {"what is not claimed", non_claims_section},
                                  {"how to verify", verification_section}};
-constexpr std::size_t kResultSections = 9, kAttempts = 12;  // with short names of GPUs, as the attempts are
 
 /// The sections in their order, made by several threads.
-std::vector<std::string> sections_of(const ReportContent& content) {
+std::string sections_of(const ReportContent& content) {
   std::vector<std::string> all(std::size(kSections));
   files::in_parallel(all.size(), files::usual_threads(), [&](unsigned, std::size_t i) {
     all[i] = part_of_page(kSections[i].name, [&] { return kSections[i].make(content); });
   });
-  return all;
+  std::string html;
+  for (std::size_t i = 0; i < all.size();) {
+    const bool shortens = kSections[i].has_short_names;
+    std::string neighbours;
+    for (; i < all.size() && kSections[i].has_short_names == shortens; ++i) neighbours += all[i];
+    html += shortens ? with_short_names(content, std::move(neighbours)) : neighbours;
+  }
+  return html;
 }
 
 }  // namespace
@@ -65,14 +73,7 @@ std::string render_html(const ReportContent& content) {
                       figures::escape(run_id), style_sheet(title + " " + run_id), simulated ? watermark_style() : "");
   // Fixed elements are printed on every page.
   if (simulated) html += "<div class=\"watermark\">SIMULATION</div>\n";
-  const auto made = sections_of(content);
-  const auto parts = [&](std::size_t begin, std::size_t end) {
-    std::string text;
-    for (std::size_t i = begin; i < end; ++i) text += made[i];
-    return text;
-  };
-  html += with_short_names(content, parts(0, kResultSections)) + parts(kResultSections, kAttempts) +
-          with_short_names(content, made[kAttempts]) + parts(kAttempts + 1, made.size());
+  html += sections_of(content);
   html += "<p class=\"end\">— end of report —</p>\n</main>\n</body>\n</html>\n";
   return html;
 }
