@@ -286,7 +286,7 @@ std::expected<std::vector<BundleFile>, InputError> bundle_files(const plan::Inst
   const auto programs = chosen(installation, request.probes);
   if (!programs) return std::unexpected(programs.error());
   std::vector<BundleFile> files;
-  for (const char* name : {"assay", "assay-node", "assay-report"}) {
+  for (const char* name : {"assay", "assay-node", "assay-report", "assay-fleet"}) {
     files.push_back(
         {.name = fmt::format("bin/{}", name), .file = fs::path(installation.binaries) / name, .executable = true});
   }

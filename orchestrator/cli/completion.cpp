@@ -66,10 +66,10 @@ std::vector<Choice> choices_of(const CLI::App& command) {
   return all;
 }
 
-/// The words of `app` itself, those of the other program among them.
+/// The words of `app` itself, those of the other programs among them.
 std::vector<Choice> first_choices(const CLI::App& app, const std::vector<std::string>& passed_on) {
   auto all = choices_of(app);
-  for (const auto& name : passed_on) all.push_back({name, app.get_name() + "-report " + name});
+  for (const auto& name : passed_on) all.push_back({name, app.get_name() + " " + name + " --help"});
   return all;
 }
 
@@ -106,7 +106,7 @@ std::string bash_completion(const CLI::App& app, const std::vector<std::string>&
   script += "  local words=\n  if [ \"$COMP_CWORD\" -gt 1 ]; then\n    case ${COMP_WORDS[1]} in\n";
   for (const auto* command : app.get_subcommands(nullptr))
     script += fmt::format("      {}) words='{}' ;;\n", command->get_name(), words_of(*command).substr(1));
-  // The commands of the other program are asked for their options when they are completed.
+  // The commands of other programs are asked for their options when they are completed.
   return script + fmt::format(
                       "      {2}) words=$(_{0}_options \"${{COMP_WORDS[@]:0:2}}\") ;;\n"
                       "    esac\n  else\n    words='{1}'\n  fi\n  _{0}_offer \"$words\"\n}}\n"

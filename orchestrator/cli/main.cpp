@@ -11,16 +11,13 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/bundle.h"
+#include "orchestrator/cli/command_line.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/completion.h"
-#include "orchestrator/cli/import_command.h"
-#include "orchestrator/cli/nightly/drift_command.h"
-#include "orchestrator/cli/nightly/nightly.h"
 #include "orchestrator/cli/options.h"
-#include "orchestrator/cli/report_commands.h"
+#include "orchestrator/cli/passed_on.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/signing.h"
-#include "orchestrator/import/import.h"
 #include "orchestrator/plan/programs.h"
 #include "probes/core/manual.h"
 #include "probes/core/option_values.h"
@@ -31,19 +28,25 @@
 namespace assay::cli {
 namespace {
 
-/// `assay simulate --nights`, which is no command of assay-report.
-bool of_nights(int argc, char** argv) {
-  return argc > 1 && std::string_view(argv[1]) == "simulate" &&
-         std::any_of(argv + 2, argv + argc, [](const char* word) {
-           return std::string_view(word).substr(0, std::string_view(word).find('=')) == "--nights";
-         });
+/// The other program whose command these words are; nothing if it is one of assay.
+const char* program_of(int argc, char** argv) {
+  if (argc < 2) return nullptr;
+  const std::string_view command = argv[1];
+  const bool of_nights = std::any_of(argv + 2, argv + argc, [](const char* word) {
+    return std::string_view(word).substr(0, std::string_view(word).find('=')) == "--nights";
+  });
+  if (command == "simulate" && of_nights) return kFleetProgram;
+  const auto* found = std::ranges::find(kPassedOn, command, &PassedOn::name);
+  return found == kPassedOn.end() ? nullptr : found->program;
 }
 
-int pass_on(char** argv) {
-  const std::string program = plan::installation().binaries + "/assay-report";
-  argv[0] = const_cast<char*>("assay-report");  // execv takes char* and does not write
+int pass_on(const char* name, char** argv) {
+  const std::string program = plan::installation().binaries + "/" + name;
+  argv[0] = const_cast<char*>(name);  // execv takes char* and does not write
   ::execv(program.c_str(), argv);
-  return report_error({program, "cannot be started", "it is installed beside assay"});
+  return report_error({program, "cannot be started",
+                       "it is installed beside assay; in a clone where only `./quickstart accept` ran, `./quickstart "
+                       "build` makes it"});
 }
 
 struct AcceptArguments {
@@ -187,24 +190,6 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
               [&] { return command_bundle(given.contents, given.out, given.dry_run, given.json); });
 }
 
-void add_import(CLI::App& app, ImportArguments& given, Action& action) {
-  auto& command = *app.add_subcommand(
-      "import", "read another tool's output, to compare it with a run or a profile; nothing is accepted by it");
-  add_option(command, "tool", given.tool, "NAME", fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
-      ->required();
-  add_option(command, "files", given.files, "FILE", "output files of the tool, one run per file")->required();
-  add_option(command, "--out", given.out, "FILE", "new file [stdout]");
-  add_option(command, "--command", given.command, "TEXT",
-             "the command that was run, where the output does not state it");
-  add_option(command, "--beside", given.beside, "DIR", "a judged run: print a table of both instead of JSON Lines");
-  add_option(command, "--against", given.against, "PROFILE",
-             "a profile: print which of its limits the figures meet; exit 1 or 3");
-  command.add_flag("--json", given.json, "with --beside: print the table as JSON");
-  end_command(command,
-              "Example: assay import perftest bw.json --command 'ib_write_bw --report_gbits' --out vendor.jsonl",
-              action, [&] { return command_import(given); });
-}
-
 /// Prints the structure of the command line.
 void add_texts(CLI::App& app, std::string& shell, Action& action) {
   auto& completion = *app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
@@ -226,31 +211,6 @@ void add_texts(CLI::App& app, std::string& shell, Action& action) {
   });
 }
 
-/// Commands and options of `app`: the candidates for an unknown word.
-std::vector<std::string> names_in(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  if (app.get_parent() == nullptr) std::ranges::move(names_passed_on(), std::back_inserter(names));
-  for (const auto* option : app.get_options()) names.push_back(option->get_name());
-  return names;
-}
-
-int refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App& scope = chosen.empty() ? app : *chosen.front();
-  const auto names = names_in(scope);
-  if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
-    return report_error({"", fmt::format("'{}' is not a command", argv[1]), suggestion(argv[1], names)});
-  }
-  std::string hint =
-      fmt::format("`{} --help` shows the options", chosen.empty() ? "assay" : "assay " + scope.get_name());
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
-    if (word.starts_with("--") && std::ranges::find(names, word) == names.end()) hint = suggestion(word, names);
-  }
-  return report_error({"", error.what(), hint});
-}
-
 int run(int argc, char** argv) {
   CLI::App app{
       "assay measures AI-cluster hardware, compares the results with design targets, and signs a report with its "
@@ -265,11 +225,6 @@ int run(int argc, char** argv) {
   ListArguments list;
   SiteArguments site;
   BundleArguments bundle;
-  ImportArguments import;
-  NightlyArguments nightly;
-  DriftArguments drift;
-  HistoryArguments history;
-  NightsArguments nights;
   std::string shell = "bash";
   Action action;
   add_accept(app, accept, action);
@@ -282,26 +237,9 @@ int run(int argc, char** argv) {
   add_doctor(app, doctor, action);
   add_site(app, site, action);
   add_bundle(app, bundle, action);
-  add_import(app, import, action);
-  add_nightly(app, nightly, action);
-  add_history(app, history, action);
-  add_drift(app, drift, action);
-  if (of_nights(argc, argv)) add_nights(app, nights, action);
   add_texts(app, shell, action);
   app.footer(footer());  // commands that are added later would inherit it
-  try {
-    app.parse(argc, argv);
-    refuse_empty_values(app);
-    if (!action) {
-      std::cerr << harmless_page(app.help());
-      return files::kExitBadInput;
-    }
-  } catch (const CLI::Success& done) {
-    return app.exit(done);
-  } catch (const CLI::ParseError& error) {
-    return refuse(app, error, argc, argv);
-  }
-  return action();
+  return run_command_line(app, action, argc, argv, names_passed_on());
 }
 
 }  // namespace
@@ -316,9 +254,7 @@ int main(int argc, char** argv) {
     argv[argc > 2 ? 2 : 1] = option.data();
     argc = std::min(argc, 3);
   }
-  const bool passed_on =
-      argc > 1 && std::ranges::find(cli::kPassedOn, argv[1], &cli::PassedOn::name) != cli::kPassedOn.end();
-  if (passed_on && !cli::of_nights(argc, argv)) return cli::pass_on(argv);
+  if (const char* program = cli::program_of(argc, argv)) return cli::pass_on(program, argv);
   try {
     return cli::run(argc, argv);
   } catch (const std::exception& error) {

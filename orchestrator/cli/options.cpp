@@ -92,11 +92,6 @@ void add_site_commands(CLI::App& site, SiteArguments& given) {
 
 }  // namespace
 
-void add_fan_out(CLI::App& command, int& fan_out) {
-  command.add_option("--fan-out", fan_out, fmt::format("agents that are started at the same time [{}]", kFanOut))
-      ->check(CLI::Range(1, kMostFanOut));
-}
-
 void add_site(CLI::App& app, SiteArguments& given, Action& action) {
   auto& command = *app.add_subcommand("site", "write a site file, or compare its nodes");
   add_site_source(command, given);

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/site_command.h"
@@ -20,7 +22,11 @@ struct SiteArguments {
 };
 
 /// Adds `--fan-out`.
-void add_fan_out(CLI::App& command, int& fan_out);
+inline void add_fan_out(CLI::App& command, int& fan_out) {
+  command.add_option("--fan-out", fan_out, fmt::format("agents that are started at the same time [{}]", kFanOut))
+      ->check(CLI::Range(1, kMostFanOut));
+}
+
 /// Adds `assay site`.
 void add_site(CLI::App& app, SiteArguments& given, Action& action);
 

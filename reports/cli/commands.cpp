@@ -65,71 +65,12 @@ std::expected<std::optional<dossier::Superseded>, InputError> superseded_by(cons
   return superseded;
 }
 
-namespace fs = std::filesystem;
-
 bool exists(const std::string& path) {
   std::error_code unknown;  // a path that cannot be looked at is reported when it is used
-  return fs::exists(fs::symlink_status(path, unknown));
+  return std::filesystem::exists(std::filesystem::symlink_status(path, unknown));
 }
 
 }  // namespace
-
-int bad_input(const InputError& error) {
-  std::cerr << "assay-report: " << error.text() << '\n';
-  return files::kExitBadInput;
-}
-
-int refused(const InputError& error) {
-  std::cerr << "refused: " << error.text() << '\n';
-  return files::kExitRefused;
-}
-
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-bool is_folder(const std::string& path) {
-  std::error_code unknown;  // an error means that it is not a readable folder
-  return std::filesystem::is_directory(path, unknown);
-}
-
-InputError not_a_folder(const std::string& path) {
-  return {path, "is not a folder", "name the folder of a run or of a dossier"};
-}
-
-std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std::vector<std::string>& paths) {
-  std::vector<dossier::PublicKey> keys;
-  for (const auto& path : paths) {
-    auto key = dossier::load_public_key(path);
-    if (!key) return std::unexpected(key.error());
-    keys.push_back(std::move(*key));
-  }
-  return keys;
-}
-
-std::expected<dossier::Signers, InputError> allowed_signers(const std::vector<std::string>& keys,
-                                                            const std::string& policy) {
-  auto read = public_keys(keys);
-  if (!read) return std::unexpected(read.error());
-  dossier::Signers signers{.keys = std::move(*read), .now = std::chrono::system_clock::now()};
-  if (policy.empty()) return signers;
-  auto trust = dossier::load_trust_policy(policy);
-  if (!trust) return std::unexpected(trust.error());
-  signers.policy = std::move(*trust);
-  return signers;
-}
-
-std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
-                                const std::string& policy) {
-  const auto trust = dossier::load_trust_policy(policy);
-  if (!trust) return bad_input(trust.error());
-  const auto waivers = read_waivers(paths, *trust, {content.verdict, content.verdict_sha256, content.run.journal.last},
-                                    std::chrono::system_clock::now());
-  if (!waivers) return refused(waivers.error());
-  for (const auto& waiver : *waivers) content.waivers.push_back(dossier::shown(waiver));
-  return std::nullopt;
-}
 
 int run_report(const ReportArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
@@ -221,14 +162,6 @@ int run_fingerprint(const FingerprintArguments& given) {
   return files::kExitSuccess;
 }
 
-std::optional<InputError> check_run_is_over(const std::string& directory) {
-  const auto writer = judge::writer_of(directory);
-  if (!writer) return std::nullopt;
-  return InputError{
-      directory, fmt::format("is a run that is still going on ({})", *writer),
-      fmt::format("wait until it ends, or end it with Ctrl-C; `assay status {}` shows how far it is", directory)};
-}
-
 std::optional<InputError> make_room(const std::string& directory, const std::string& dossier) {
   if (!exists(dossier)) return std::nullopt;
   if (dossier == directory + "/" + judge::kDossierFolder &&
@@ -243,13 +176,6 @@ std::optional<InputError> make_room(const std::string& directory, const std::str
                     fmt::format("a dossier is never overwritten; name another folder with --out {}-2", dossier)};
 }
 
-std::optional<InputError> check_is_dossier(const std::string& directory) {
-  const std::string inner = directory + "/" + judge::kDossierFolder;
-  if (exists(directory + "/" + dossier::kStatementFile) || !exists(inner + "/" + dossier::kStatementFile))
-    return std::nullopt;
-  return InputError{directory, "is the folder of a run", fmt::format("did you mean {}?", inner)};
-}
-
 std::string gone_on_note(const std::string& dossier) {
   const auto run = judge::run_gone_on(dossier);
   if (!run) return "";
@@ -257,18 +183,6 @@ std::string gone_on_note(const std::string& dossier) {
       "the run in {} went on after this dossier was signed; its verdict may be another: `assay sign` makes "
       "a new dossier",
       *run);
-}
-
-CLI::Option* add_signer_options(CLI::App& command, dossier::SignerName& signer, const std::string& whose) {
-  auto* key = add_option(command, "--key", signer.key, "FILE|URI",
-                         "private key" + whose +
-                             ", PEM or of OpenSSH; a public key of OpenSSH: its agent signs; "
-                             "pkcs11:token=T;object=O: a token signs");
-  add_option(command, "--passphrase-file", signer.passphrase_file, "FILE",
-             "file whose first line decrypts the key, or is the PIN of the token");
-  add_option(command, "--certificate", signer.certificate, "FILE",
-             "certificate of the key, PEM, for receivers whose policy names its issuer");
-  return key;
 }
 
 }  // namespace assay::report_cli

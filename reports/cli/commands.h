@@ -13,6 +13,7 @@
 
 #include "orchestrator/files/exit_codes.h"
 #include "probes/core/error.h"
+#include "reports/cli/opening.h"
 #include "reports/dossier/head.h"
 #include "reports/dossier/opened_run.h"
 #include "reports/dossier/signer.h"
@@ -26,22 +27,6 @@ class Option;
 }  // namespace CLI
 
 namespace assay::report_cli {
-
-/// Prints the error on stderr; returns kExitBadInput.
-int bad_input(const InputError& error);
-/// The same for a refusal; returns kExitRefused.
-int refused(const InputError& error);
-/// `path` without the slashes at its end, so that a neighbour's name can be made from it.
-std::string without_slash(std::string path);
-/// Whether `path` is a folder that can be looked at.
-bool is_folder(const std::string& path);
-/// The error of a path that is none.
-InputError not_a_folder(const std::string& path);
-/// The public keys in these files.
-std::expected<std::vector<dossier::PublicKey>, InputError> public_keys(const std::vector<std::string>& paths);
-/// The signers of dossiers that are opened: the keys in these files, or those that the policy at `policy` counts.
-std::expected<dossier::Signers, InputError> allowed_signers(const std::vector<std::string>& keys,
-                                                            const std::string& policy);
 
 struct ReportArguments {
   std::string directory, self_signed;
@@ -129,15 +114,6 @@ int run_sign(const SignArguments& given);
 int run_verify(const VerifyArguments& given);
 /// Verifies a dossier, shows it, and writes a signed waiver of cells of it that do not pass.
 int run_waive(const WaiveArguments& given);
-/// The waivers in these files, checked against the policy and the run.
-std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::vector<std::string>& paths,
-                                                                     const dossier::TrustPolicy& policy,
-                                                                     const dossier::WaivedRun& run,
-                                                                     dossier::Moment now);
-/// Puts the waivers in these files, counted by the trust policy at `policy`, onto the first page of `content`; the exit
-/// code of their error, once it is printed.
-std::optional<int> show_waivers(page::ReportContent& content, const std::vector<std::string>& paths,
-                                const std::string& policy);
 /// The heads in the files of `given`, checked against the journal of the dossier, in the order of their times.
 std::expected<std::vector<dossier::WitnessedHead>, InputError> read_heads(const VerifyArguments& given,
                                                                           const dossier::Expectations& expected,
@@ -150,73 +126,6 @@ void print_verified(const dossier::Verified& verified, const dossier::Expectatio
 int run_keygen(const KeygenArguments& given);
 /// Prints the fingerprint of a public key, or of the public half of a private one.
 int run_fingerprint(const FingerprintArguments& given);
-
-/// Formats of one run; openmetrics is one of nights, too, and then has no run.
-inline constexpr std::array<std::string_view, 7> kRunKinds = {"junit", "ctrf",        "ocp", "csv",
-                                                              "knees", "openmetrics", "pdf"};
-
-struct ExportRunArguments {
-  std::string directory;  ///< of a run or of a dossier
-  std::vector<std::string> keys;
-  std::string policy;
-  std::vector<std::string> waivers;  ///< files, for the first page of a pdf; they need the policy
-};
-
-/// Writes the run in `kind` to `out`, a file or "-", of ocp a new folder; returns the exit code, which is not that of
-/// the verdict.
-int export_run(const std::string& kind, const ExportRunArguments& given, const std::string& out);
-
-struct TrendArguments {
-  std::string unit;  ///< id, or name of a node; empty with `fleet`
-  std::string database, drift, out;
-  std::size_t nights = 90;
-  bool fleet = false;
-};
-
-struct ExportArguments {
-  std::string kind, database, drift, out = "-";
-  std::size_t nights = 90;
-  ExportRunArguments run;  ///< of the formats of one run
-};
-
-struct RmaArguments {
-  std::string unit, database, drift, out, check;
-  dossier::SignerName signer;            ///< with `check`, its key is a public one
-  std::vector<std::string> attachments;  ///< kind=file
-  std::size_t nights = 90;
-};
-
-struct NightlyArguments {
-  TrendArguments trend;
-  ExportArguments exported;
-  RmaArguments rma;
-};
-
-struct CompareArguments {
-  std::string a, b;  ///< folders of runs or of dossiers
-  std::vector<std::string> keys;
-  std::string policy, out;
-  double alpha = 0.05, smallest_change = 1;  ///< the latter in percent
-  bool json = false, no_worse = false;
-};
-
-struct RequirementsArguments {
-  std::string catalogue;  ///< a file, or the name of a built-in one
-  std::string directory;  ///< of a run or of a dossier
-  std::vector<std::string> keys;
-  std::string policy, out;  ///< out: a page beside the output
-  bool list = false, json = false, csv = false, met = false;
-};
-
-struct CommonsArguments {
-  std::vector<std::string> inputs;  ///< contribute: folders of dossiers; merge: files
-  std::vector<std::string> keys;    ///< files of public keys of the signers
-  std::string policy;               ///< contribute
-  dossier::SignerName signer;
-  std::string out;
-  std::string file, model;  ///< show
-  bool json = false;
-};
 
 struct TimestampArguments {
   std::string directory, key;         ///< dossier, and public key of whose signature it is
@@ -237,19 +146,6 @@ struct ProofArguments {
   WitnessArguments witness;
 };
 
-struct DrawArguments {
-  std::string dossier, policy;
-  dossier::SignerName signer;                   ///< commit
-  std::size_t cells = 0;                        ///< commit
-  std::vector<std::string> commitments, seeds;  ///< challenge: files, in the same order; reveal: one's own
-  std::vector<std::string> others;              ///< reveal: commitments of the other parties
-  std::string challenge;                        ///< plan, check: file
-  std::string repeat;                           ///< check: folder of a dossier
-  double alpha = 0.05, smallest_change = 5;     ///< check; the latter in percent
-  std::string out;
-  bool json = false;
-};
-
 struct TrustArguments {
   std::vector<std::string> keys;  ///< "vendor=lab.key.pub"
   std::vector<std::string> require;
@@ -258,27 +154,13 @@ struct TrustArguments {
 };
 
 /// Each adds a command, or several, to `app`; a parsed one sets `action`.
-void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<int()>& action);
-void add_compare_command(CLI::App& app, CompareArguments& given, std::function<int()>& action);
-void add_requirements_command(CLI::App& app, RequirementsArguments& given, std::function<int()>& action);
-void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<int()>& action);
 void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int()>& action);
-void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>& action);
 /// `trust init` writes a policy that `verify --policy` takes as it is; an existing file is kept.
 void add_trust_command(CLI::App& app, TrustArguments& given, std::function<int()>& action);
-/// Adds --key (returned), --passphrase-file and --certificate; `whose` key is meant is in the help: "of the witness".
-CLI::Option* add_signer_options(CLI::App& command, dossier::SignerName& signer, const std::string& whose = "");
-
-/// The error of a run that a process still writes to; nothing if none does.
-std::optional<InputError> check_run_is_over(const std::string& directory);
-
 /// Makes room for the dossier of the run in `directory` in its usual place: one of the run as it was before it was
 /// resumed is moved aside, which is said on stderr. Errors: the existing one is the dossier of the run as it is, or of
 /// another run.
 std::optional<InputError> make_room(const std::string& directory, const std::string& dossier);
-
-/// The error of a run directory that was named in place of the dossier in it; nothing for anything else.
-std::optional<InputError> check_is_dossier(const std::string& directory);
 
 /// The warning for a dossier whose run has continued since; empty for any other.
 std::string gone_on_note(const std::string& dossier);

@@ -11,6 +11,7 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/signer_options.h"
 #include "reports/cli/summary.h"
 #include "reports/joint/joint.h"
 

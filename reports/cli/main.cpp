@@ -13,6 +13,7 @@
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/join_command.h"
+#include "reports/cli/signer_options.h"
 
 namespace assay::report_cli {
 namespace {
@@ -235,13 +236,8 @@ int run(int argc, char** argv) {
   SimulateArguments simulate;
   KeygenArguments keygen;
   FingerprintArguments fingerprint;
-  NightlyArguments nightly;
-  CompareArguments compare;
   ProofArguments proofs;
   JoinCommands joins;
-  DrawArguments draw;
-  CommonsArguments commons;
-  RequirementsArguments requirements;
   TrustArguments trust;
   Action action;
   add_report(app, report, action);
@@ -250,13 +246,8 @@ int run(int argc, char** argv) {
   add_waive(app, waive, action);
   add_simulate(app, simulate, action);
   add_key_commands(app, keygen, fingerprint, action);
-  add_nightly_commands(app, nightly, action);
-  add_compare_command(app, compare, action);
-  add_requirements_command(app, requirements, action);
-  add_commons_command(app, commons, action);
   add_proof_commands(app, proofs, action);
   add_join_commands(app, joins, action);
-  add_draw_command(app, draw, action);
   add_trust_command(app, trust, action);
   if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
     std::cout << harmless_page(manual_page(app));

@@ -23,6 +23,7 @@
 #include "probes/core/units.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
+#include "reports/cli/signer_options.h"
 #include "reports/dossier/head.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/signer.h"

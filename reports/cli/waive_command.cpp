@@ -41,21 +41,6 @@ std::expected<dossier::Waiver, InputError> waiver_of(const WaiveArguments& given
 
 }  // namespace
 
-std::expected<std::vector<dossier::Waiver>, InputError> read_waivers(const std::vector<std::string>& paths,
-                                                                     const dossier::TrustPolicy& policy,
-                                                                     const dossier::WaivedRun& run,
-                                                                     dossier::Moment now) {
-  std::vector<dossier::Waiver> waivers;
-  for (const auto& path : paths) {
-    const auto text = read_file(path, dossier::kLargestWaiver);
-    if (!text) return std::unexpected(text.error());
-    auto waiver = dossier::check_waiver(*text, path, policy, {}, run, now);
-    if (!waiver) return std::unexpected(waiver.error());
-    waivers.push_back(std::move(*waiver));
-  }
-  return waivers;
-}
-
 int run_waive(const WaiveArguments& given) {
   if (!is_folder(given.directory)) return bad_input(not_a_folder(given.directory));
   const std::string directory = without_slash(given.directory);

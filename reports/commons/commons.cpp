@@ -75,7 +75,7 @@ Group group_from(const json& one) {
 /// The error of a document that could not have been written.
 std::optional<InputError> check(const Document& document, const json& groups, const std::string& where) {
   const auto no = [&](const char* what) {
-    return InputError{where, what, "this was changed after `assay-report commons` wrote it"};
+    return InputError{where, what, "this was changed after `assay commons` wrote it"};
   };
   if (groups.size() != document.figures.size()) return no("has a group twice");
   for (const auto& [group, figures] : document.figures) {

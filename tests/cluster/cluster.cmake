@@ -5,7 +5,7 @@ set(cluster_probes fake_probe fake_fabric health_ports host_collective host_tcp_
   moe_dispatch kv_transfer crossing_refused)
 set(cluster_installation ${CMAKE_BINARY_DIR}/cluster)
 set(copy_stripped "")  # as an installed package is: with symbols, every node would be sent 100 MB and hold them in memory
-foreach(program assay assay-node assay-report)
+foreach(program assay assay-node assay-report assay-fleet)
   list(APPEND copy_stripped COMMAND ${CMAKE_STRIP} -o ${cluster_installation}/bin/${program} $<TARGET_FILE:${program}>)
 endforeach()
 foreach(probe IN LISTS cluster_probes)
@@ -16,7 +16,7 @@ add_custom_command(OUTPUT ${cluster_installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${cluster_installation}/bin ${cluster_installation}/libexec/assay/probes
   ${copy_stripped}
   COMMAND ${CMAKE_COMMAND} -E touch ${cluster_installation}/stamp
-  DEPENDS assay assay-node assay-report ${cluster_probes})
+  DEPENDS assay assay-node assay-report assay-fleet ${cluster_probes})
 add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

@@ -73,7 +73,7 @@ class TwoMachines(unittest.TestCase):
         probes = cls.here / "libexec/assay/probes"
         probes.mkdir(parents=True)
         (cls.here / "bin").mkdir()
-        for name in ("assay", "assay-node", "assay-report"):
+        for name in ("assay", "assay-node", "assay-report", "assay-fleet"):
             shutil.copy2(BUILD / "bin" / name, cls.here / "bin")
         shutil.copy2(BUILD / "libexec/assay/probes" / PROBE, probes)
         cls.other = cls.here / "libexec/assay/machines/aarch64"

@@ -6,11 +6,12 @@ target_link_libraries(fake_fabric PRIVATE assay_core)
 set(installation ${CMAKE_BINARY_DIR}/e2e)
 add_custom_command(OUTPUT ${installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${installation}/bin ${installation}/libexec/assay/probes
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report> ${installation}/bin
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report>
+    $<TARGET_FILE:assay-fleet> ${installation}/bin
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:fake_probe> $<TARGET_FILE:fake_fabric> ${installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E copy_directory ${CMAKE_BINARY_DIR}/share/doc ${installation}/share/doc
   COMMAND ${CMAKE_COMMAND} -E touch ${installation}/stamp
-  DEPENDS assay assay-node assay-report fake_probe fake_fabric)
+  DEPENDS assay assay-node assay-report assay-fleet fake_probe fake_fabric)
 add_custom_target(e2e_installation ALL DEPENDS ${installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)

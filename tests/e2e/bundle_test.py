@@ -82,6 +82,7 @@ class Bundle(Bench):
                 "bin/assay",
                 "bin/assay-node",
                 "bin/assay-report",
+                "bin/assay-fleet",
                 PROBE,
                 "share/assay/profiles/host.json",
                 "VERSION",

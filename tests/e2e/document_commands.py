@@ -10,11 +10,11 @@ REVEALS = COMMITMENTS + "".join(
     for key, role, other in (("buyer", "buyer", "vendor"), ("lab", "vendor", "buyer"))
 )
 # What a command needs beside the files of `Commands.setUp`, by its beginning.
-CONTRIBUTE = "assay-report commons contribute run/dossier --with-key lab.key.pub --key lab.key --out site.figures"
+CONTRIBUTE = "assay commons contribute run/dossier --with-key lab.key.pub --key lab.key --out site.figures"
 PREPARE = {
-    "assay-report commons merge": CONTRIBUTE,
-    "assay-report commons show": CONTRIBUTE
-    + " && assay-report commons merge site.figures --with-key lab.key.pub --key buyer.key --out all.figures",
+    "assay commons merge": CONTRIBUTE,
+    "assay commons show": CONTRIBUTE
+    + " && assay commons merge site.figures --with-key lab.key.pub --key buyer.key --out all.figures",
     "assay-report keygen": "rm lab.key lab.key.pub",
     "assay keygen": "rm lab.key lab.key.pub",
     "assay run plan.json": "mv run before",

@@ -82,8 +82,10 @@ class Packages(unittest.TestCase):
         for path in (
             "/usr/bin/assay",
             "/usr/bin/assay-report",
+            "/usr/bin/assay-fleet",
             "/usr/share/man/man1/assay.1.gz",
             "/usr/share/man/man1/assay-report.1.gz",
+            "/usr/share/man/man1/assay-fleet.1.gz",
             "/usr/share/zsh/vendor-completions/_assay",
             "/usr/share/fish/vendor_completions.d/assay.fish",
             "/usr/share/bash-completion/completions/assay",

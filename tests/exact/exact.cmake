@@ -14,7 +14,7 @@ if(NOT found EQUAL wanted)
 endif()
 
 add_executable(exact_figures exact/figures.cpp)
-target_link_libraries(exact_figures PRIVATE assay_dossier assay_simulate)
+target_link_libraries(exact_figures PRIVATE assay_dossier assay_rehearse)
 special(cluster exact_figures)
 
 set(exact_environment "ASSAY_E2E=${CMAKE_BINARY_DIR}/e2e;MAKE_RUN=$<TARGET_FILE:make_run>;FIGURES=$<TARGET_FILE:exact_figures>")
@@ -30,10 +30,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_compile_options(exact_other PRIVATE -march=x86-64-v3 -O3 -funsigned-char)
   add_executable(exact_figures_other exact/figures.cpp $<TARGET_OBJECTS:exact_other>)
   target_compile_options(exact_figures_other PRIVATE -march=x86-64-v3 -O3 -funsigned-char)
-  target_link_libraries(exact_figures_other PRIVATE assay_dossier assay_nightly assay_simulate)
+  target_link_libraries(exact_figures_other PRIVATE assay_dossier assay_nightly assay_rehearse)
   add_executable(exact_report_other $<TARGET_OBJECTS:assay-report> $<TARGET_OBJECTS:exact_other>)
   set_target_properties(exact_report_other PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(exact_report_other PRIVATE assay_commons assay_requirements assay_joint assay_spot_check assay_nightly assay_exports assay_compare assay_dossier CLI11::CLI11)
+  target_link_libraries(exact_report_other PRIVATE assay_joint assay_nightly assay_rehearse assay_dossier CLI11::CLI11)
   add_test(NAME exact.another_build_gives_the_same_bytes
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes builds $<TARGET_FILE:exact_figures_other> $<TARGET_FILE:exact_report_other>
     CONFIGURATIONS cluster)

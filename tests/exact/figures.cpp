@@ -11,7 +11,7 @@
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/judge/decide/decision.h"
 #include "orchestrator/judge/decide/steadiness.h"
-#include "orchestrator/simulate/nights.h"
+#include "orchestrator/rehearse/nights.h"
 #include "orchestrator/simulate/random.h"
 #include "probes/core/portable_math.h"
 #include "probes/core/scale.h"
@@ -81,16 +81,16 @@ std::vector<double> some_samples(simulate::SeededRandom& random, std::size_t cou
 /// What a fleet with faults comes to in months: every figure of every flag, of large and of small cohorts.
 void print_drift() {
   for (const std::size_t nodes : {8, 150}) {
-    simulate::NightFaults faults{.noise = simulate::NoiseKind::t5, .rho = 0.3};
+    rehearse::NightFaults faults{.noise = rehearse::NoiseKind::t5, .rho = 0.3};
     for (const auto kind :
-         {simulate::NightFaultKind::step, simulate::NightFaultKind::ramp, simulate::NightFaultKind::flap})
+         {rehearse::NightFaultKind::step, rehearse::NightFaultKind::ramp, rehearse::NightFaultKind::flap})
       faults.faults.push_back({.kind = kind,
                                .unit = fmt::format("n{:05}", 1 + faults.faults.size()),
                                .metric = "simulated.m00",
                                .from_night = 30,
                                .sigma = 4,
                                .p = 0.3});
-    simulate::Nights source({.nodes = nodes, .metrics = 4, .seed = 5}, std::move(faults));
+    rehearse::Nights source({.nodes = nodes, .metrics = 4, .seed = 5}, std::move(faults));
     drift::Detector detector(source.fleet(), {});
     constexpr int kNights = 90;
     for (int night = 0; night < kNights; ++night) detector.add(source.next());

@@ -6,7 +6,7 @@
 
 #include "orchestrator/drift/policy.h"
 #include "orchestrator/drift/report.h"
-#include "orchestrator/simulate/nights.h"
+#include "orchestrator/rehearse/nights.h"
 #include "orchestrator/sweep/ledger.h"
 #include "orchestrator/sweep/sweep_file.h"
 #include "tests/fuzz/good_error.h"
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   round_trip(text, sweep::read_sweep, sweep::sweep_text);
   round_trip(text, sweep::read_visit, sweep::visit_text);
   round_trip(text, sweep::read_pair, sweep::pair_text);
-  (void)is_good(simulate::read_night_faults(text, "fuzz"));
+  (void)is_good(rehearse::read_night_faults(text, "fuzz"));
   (void)is_good(sweep::read_ledger({std::string(text.substr(0, text.find('\n')))}, "fuzz"));
   return 0;
 }

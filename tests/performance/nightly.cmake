@@ -1,6 +1,6 @@
 # False flags, nights to a flag, time and memory of the detector of nightly sweeps; docs/PERFORMANCE.md has what came out.
 add_executable(nightly performance/nightly.cpp)
-target_link_libraries(nightly PRIVATE assay_history assay_simulate)
+target_link_libraries(nightly PRIVATE assay_history assay_rehearse)
 target_compile_options(nightly PRIVATE -O2)
 special(months nightly)
 # They take some ten minutes of two cores, so they are in a configuration of their own: ctest --preset release -C months -L months.

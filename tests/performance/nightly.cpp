@@ -21,18 +21,18 @@
 
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/history/history.h"
-#include "orchestrator/simulate/nights.h"
-#include "orchestrator/simulate/rehearsal.h"
+#include "orchestrator/rehearse/nights.h"
+#include "orchestrator/rehearse/rehearsal.h"
 
 namespace assay {
 namespace {
 
 using drift::Detector;
-using simulate::NightFaults;
-using simulate::Nights;
+using rehearse::NightFaults;
+using rehearse::Nights;
 
 NightFaults faults_of(const std::string& noise, double rho) {
-  return {.noise = noise == "t5" ? simulate::NoiseKind::t5 : simulate::NoiseKind::gauss, .rho = rho};
+  return {.noise = noise == "t5" ? rehearse::NoiseKind::t5 : rehearse::NoiseKind::gauss, .rho = rho};
 }
 
 int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const NightFaults& noise, int rounds) {
@@ -41,7 +41,7 @@ int null(std::size_t nodes, std::size_t metrics, int nights, int seeds, const Ni
   std::map<drift::Rule, std::size_t> rules;
   for (int seed = 1; seed <= seeds; ++seed) {
     Nights source({.nodes = nodes, .metrics = metrics, .seed = static_cast<std::uint64_t>(seed)}, noise);
-    simulate::Rehearsal months(source, {}, rounds, 2);
+    rehearse::Rehearsal months(source, {}, rounds, 2);
     std::map<std::string, bool> seen;
     for (int i = 0; i < nights; ++i) {
       months.next();

@@ -26,9 +26,9 @@ OWN = {
     "orchestrator/cli/run_stages.cpp": ["step.id"],
     "orchestrator/cli/bundle_command.cpp": ["files->size()"],
     "orchestrator/cli/plan_command.cpp": ["table_row", "all.dump(1)", "program.description"],
-    "orchestrator/cli/import_command.cpp": ["figures of {} imported"],
-    "orchestrator/cli/nightly/sweep_command.cpp": ["nothing is due tonight"],
-    "orchestrator/cli/nightly/verdict_command.cpp": ["verdicts written"],
+    "orchestrator/fleet/import_command.cpp": ["figures of {} imported"],
+    "orchestrator/fleet/sweep_command.cpp": ["nothing is due tonight"],
+    "orchestrator/fleet/verdict_command.cpp": ["verdicts written"],
     "orchestrator/cli/site_command.cpp": [
         "is not part of this installation",
         "#SBATCH",
@@ -52,8 +52,8 @@ OWN = {
         "files",
         "kMostHeads",
     ],
-    "reports/cli/draw_command.cpp": ["cells.size()"],
-    "reports/cli/commons_command.cpp": ["groups of figures, signed", "withheld: fewer than"],
+    "reports/fleet/draw_command.cpp": ["cells.size()"],
+    "reports/fleet/commons_command.cpp": ["groups of figures, signed", "withheld: fewer than"],
 }
 FEWEST = 30  # fewer statements mean that the sources were not found
 

@@ -59,7 +59,7 @@ endif()
 unit_program(plan FILES site/* plan/* run/* formats/* import/* LIBRARIES assay_run assay_import)
 unit_program(judge FILES judge/* simulate/* meters/* LIBRARIES assay_simulate assay_meters)
 unit_program(nightly FILES sweep/* drain/* drift/* history/* nightly/*
-  LIBRARIES assay_nightly assay_sweep assay_drain assay_simulate run_fixture)
+  LIBRARIES assay_nightly assay_sweep assay_drain assay_rehearse assay_simulate run_fixture)
 unit_program(reports FILES dossier/* page/* figures/* compare/* exports/* requirements/* commons/* core/json_readers
   LIBRARIES assay_commons assay_requirements assay_exports assay_compare assay_spot_check assay_import assay_launch assay_fio run_fixture)
 unit_program(train FILES train/* train_gpu/* inference/* WITHOUT "process_test|fault_cases|stopped_anywhere"

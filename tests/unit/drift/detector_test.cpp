@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/drift/detector.h"
-#include "orchestrator/simulate/nights.h"
+#include "orchestrator/rehearse/nights.h"
 
 namespace assay::drift {
 namespace {
 
-using simulate::NightFaultKind;
-using simulate::Nights;
+using rehearse::NightFaultKind;
+using rehearse::Nights;
 
-simulate::NightFaults one_step() {
+rehearse::NightFaults one_step() {
   return {
       .faults =
           {{.kind = NightFaultKind::step, .unit = "n00003", .metric = "simulated.m00", .from_night = 40, .sigma = 8}},
@@ -224,7 +224,7 @@ TEST(Detector, a_small_shift_is_watched_only) {
 }
 
 TEST(Detector, flags_of_one_leaf_are_one_finding) {
-  simulate::NightFaults faults{.sigma_spread = 0};
+  rehearse::NightFaults faults{.sigma_spread = 0};
   for (const char* node : {"n00016", "n00020", "n00031"})
     faults.faults.push_back(
         {.kind = NightFaultKind::step, .unit = node, .metric = "simulated.m00", .from_night = 40, .sigma = 8});

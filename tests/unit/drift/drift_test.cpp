@@ -8,15 +8,15 @@
 #include "orchestrator/drift/charts.h"
 #include "orchestrator/drift/detector.h"
 #include "orchestrator/drift/level.h"
-#include "orchestrator/simulate/nights.h"
+#include "orchestrator/rehearse/nights.h"
 
 namespace assay::drift {
 namespace {
 
-using simulate::NightFault;
-using simulate::NightFaultKind;
-using simulate::NightFaults;
-using simulate::Nights;
+using rehearse::NightFault;
+using rehearse::NightFaultKind;
+using rehearse::NightFaults;
+using rehearse::Nights;
 
 struct Seen {
   DriftReport last;
@@ -134,8 +134,8 @@ TEST(Drift, flags_without_a_fault_are_about_as_many_as_the_budget_says) {
   policy.false_flags.count = 20;
   std::size_t small = 0, ranked = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    small += watch(40, 25, 102, {.noise = simulate::NoiseKind::t5}, policy, seed).flags;
-    ranked += watch(400, 5, 102, {.noise = simulate::NoiseKind::t5}, policy, seed).flags;
+    small += watch(40, 25, 102, {.noise = rehearse::NoiseKind::t5}, policy, seed).flags;
+    ranked += watch(400, 5, 102, {.noise = rehearse::NoiseKind::t5}, policy, seed).flags;
   }
   constexpr double kBudget = 4 * 20 * 90 / 30.0;  // 240
   for (const std::size_t flags : {small, ranked}) {
@@ -149,7 +149,7 @@ TEST(Drift, of_the_flags_of_a_fleet_without_fault_a_thousandth_is_confirmed) {
   policy.false_flags.count = 20;
   policy.warmup = 4;  // short references err much: what is flagged is the unluckiest of many
   std::map<std::string, bool> confirmed;
-  for (const auto noise : {simulate::NoiseKind::gauss, simulate::NoiseKind::t5}) {
+  for (const auto noise : {rehearse::NoiseKind::gauss, rehearse::NoiseKind::t5}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Nights source({.nodes = 1000, .metrics = 5, .seed = seed}, {.noise = noise});
       Detector detector(source.fleet(), policy);
@@ -166,7 +166,7 @@ TEST(Drift, of_the_flags_of_a_fleet_without_fault_a_thousandth_is_confirmed) {
 }
 
 TEST(Drift, a_fleet_with_heavy_tails_does_not_either) {
-  const Seen seen = watch(8, 30, 120, {.noise = simulate::NoiseKind::t5, .sigma_spread = 0});
+  const Seen seen = watch(8, 30, 120, {.noise = rehearse::NoiseKind::t5, .sigma_spread = 0});
   EXPECT_LE(seen.flags, 2 * 108 / 30);
 }
 
@@ -184,7 +184,7 @@ TEST(Drift, one_step_of_three_percent_names_that_unit_within_eight_nights) {
   EXPECT_EQ(flag.unit, "node:n00017");
   EXPECT_EQ(flag.metric, "simulated.m01");
   EXPECT_LE(seen.raised_night, 48);
-  const auto onset = (flag.onset - simulate::NightsShape{}.first).count();
+  const auto onset = (flag.onset - rehearse::NightsShape{}.first).count();
   EXPECT_NEAR(static_cast<double>(onset), 40, 2);
   EXPECT_NEAR(flag.ratio, 0.97, 0.01);
   EXPECT_EQ(flag.state, UnitState::confirmed);

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/drift/detector.h"
-#include "orchestrator/simulate/nights.h"
+#include "orchestrator/rehearse/nights.h"
 
 namespace assay::drift {
 namespace {
 
-using simulate::NightFaultKind;
+using rehearse::NightFaultKind;
 
 constexpr std::size_t kNodes = 600, kEvery = 10;  // one node in ten falls
 constexpr int kFall = 40, kNights = 85;
@@ -22,12 +22,12 @@ struct Delays {
 
 /// A fall of `sigma` deviations on every tenth node, where a share `missing` of all visits is not made.
 Delays delays(double missing, double sigma) {
-  simulate::NightFaults faults{.sigma_spread = 0};
+  rehearse::NightFaults faults{.sigma_spread = 0};
   for (std::size_t node = 0; node < kNodes; node += kEvery)
     faults.faults.push_back({.unit = fmt::format("n{:05}", node), .from_night = kFall, .sigma = sigma});
   faults.faults.push_back({.kind = NightFaultKind::preempt, .p = missing / 2});
   faults.faults.push_back({.kind = NightFaultKind::missing, .p = missing / 2});
-  simulate::Nights source({.nodes = kNodes, .metrics = 1}, std::move(faults));
+  rehearse::Nights source({.nodes = kNodes, .metrics = 1}, std::move(faults));
   Detector detector(source.fleet(), {});
   std::map<std::string, int> raised;
   for (int i = 0; i < kNights; ++i) {
@@ -60,11 +60,11 @@ TEST(NightsWithHoles, a_third_of_the_visits_missing_delays_a_flag_by_as_much_and
 
 // Row l of the acceptance tests.
 TEST(NightsWithHoles, a_tool_that_crashes_on_a_hundred_nodes_flags_none_of_them_and_leaves_a_hole_for_each) {
-  simulate::NightFaults faults;
+  rehearse::NightFaults faults;
   for (int node = 0; node < 100; ++node)
     faults.faults.push_back(
         {.kind = NightFaultKind::missing, .unit = fmt::format("n{:05}", node), .from_night = 30, .p = 1});
-  simulate::Nights source({.nodes = 400, .metrics = 2}, std::move(faults));
+  rehearse::Nights source({.nodes = 400, .metrics = 2}, std::move(faults));
   Policy policy;
   policy.false_flags.count = 0.001;
   Detector detector(source.fleet(), policy);

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "orchestrator/simulate/rehearsal.h"
+#include "orchestrator/rehearse/rehearsal.h"
 
 namespace assay::simulate {
 namespace {

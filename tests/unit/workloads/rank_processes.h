@@ -94,14 +94,14 @@ class Vandal {
       : thread_([directory = std::move(directory), part = std::move(part),
                  harm = std::move(harm)](const std::stop_token& over) {
           while (!over.stop_requested()) {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
             try {
               for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
                 if (entry.path().filename().string().find(part) != std::string::npos) harm(entry.path());
               }
             } catch (const std::filesystem::filesystem_error&) {
-              // The run has just removed or renamed it: the next round looks again.
+              continue;  // the run has just removed or renamed it: the next round looks again
             }
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
           }
         }) {}
 
