@@ -102,8 +102,7 @@ std::vector<Deviation> uncounted(const plan::Plan& plan) {
   return deviations;
 }
 
-}  // namespace
-
+/// The sentence on required limits that only the machines themselves set; empty if there are none.
 std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
@@ -124,12 +123,15 @@ std::string relative_only(const plan::Plan& plan, const Results& results) {
       alone.size(), plan.profile.requirements.size(), alone.front());
 }
 
+}  // namespace
+
 void claim_less(const plan::Plan& plan, Verdict& verdict) {
   for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : without_advisory(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : uncounted(plan)) verdict.deviations.push_back(std::move(deviation));
   const std::string relative = relative_only(plan, verdict.results);
   if (relative.empty()) return;
+  verdict.reason += " " + relative;
   const std::string& why = plan.profile.relative_only;
   verdict.deviations.push_back(
       {.what = relative + (why.empty() ? "" : " The profile says why: " + why), .kind = DeviationKind::relative_only});
