@@ -7,6 +7,7 @@
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/table_json.h"
+#include "probes/core/how_many.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
 
@@ -49,7 +50,7 @@ int command_bundle(const BundleRequest& request, std::string out, bool dry_run, 
     if (const auto written = write_bundle(*files, out); !written) return report_error(written.error());
   }
   if (json) print_table("bundle", {{"bytes", bytes}, {"out", out}, {"written", !dry_run}}, std::move(rows));
-  std::cerr << fmt::format("{} files, {}, {}\n", files->size(), for_people(static_cast<double>(bytes), "B"),
+  std::cerr << fmt::format("{}, {}, {}\n", how_many(files->size(), "file"), for_people(static_cast<double>(bytes), "B"),
                            !dry_run      ? "written to " + out
                            : out.empty() ? "would be packed"
                                          : "would be written to " + out);

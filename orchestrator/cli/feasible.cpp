@@ -13,6 +13,7 @@
 #include "orchestrator/judge/cells/references.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/metered.h"
+#include "probes/core/how_many.h"
 
 namespace assay::cli {
 namespace {
@@ -139,8 +140,7 @@ std::optional<InputError> too_few_nodes(const plan::Plan& plan, const PlanReques
   }
   return InputError{
       fmt::format("profile {}", plan.profile.name),
-      fmt::format("could not be accepted on {}: {}: {}{}{}",
-                  plan.site.nodes.size() == 1 ? "one node" : fmt::format("{} nodes", plan.site.nodes.size()),
+      fmt::format("could not be accepted on {}: {}: {}{}{}", how_many(plan.site.nodes.size(), "node"),
                   lacks.front().requirement, lacks.front().why,
                   earlier ? ", and the run that is continued has no such fleet by the same profile and probes" : "",
                   lacks.size() == 1 ? "" : fmt::format("; {} more are like it", lacks.size() - 1)),

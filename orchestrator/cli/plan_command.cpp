@@ -14,6 +14,7 @@
 #include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/how_many.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -192,8 +193,8 @@ int command_list_profiles(bool json) {
                      {"revision", profile->revision},
                      {"requirements", profile->requirements.size()}});
     } else {
-      std::cout << fmt::format("{:<26} {}, {} requirements\n", harmless(profile->name), harmless(profile->title),
-                               profile->requirements.size());
+      std::cout << fmt::format("{:<26} {}, {}\n", harmless(profile->name), harmless(profile->title),
+                               how_many(profile->requirements.size(), "requirement"));
     }
   }
   if (json) std::cout << all.dump(1, ' ', true) << '\n';

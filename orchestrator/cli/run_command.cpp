@@ -22,6 +22,7 @@
 #include "orchestrator/judge/overall/verdict_table.h"
 #include "orchestrator/plan/profile_check.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/how_many.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -247,9 +248,9 @@ int command_status(const std::string& directory, bool json) {
               << '\n';
     return files::kExitSuccess;
   }
-  std::cout << fmt::format("run {} of plan {}\n{} of {} attempts of {} steps ended, {}\n",
-                           harmless(run->journal.run_id), run->plan_sha256, progress.attempts_ended, progress.attempts,
-                           run->plan.steps.size(),
+  std::cout << fmt::format("run {} of plan {}\n{} of {} attempts of {} ended, {}\n", harmless(run->journal.run_id),
+                           run->plan_sha256, progress.attempts_ended, progress.attempts,
+                           how_many(run->plan.steps.size(), "step"),
                            run->journal.finished ? "the run is finished"
                            : writer              ? fmt::format("the run is going on ({})", harmless(*writer))
                                                  : "the run is not finished: assay run --resume goes on with it");
@@ -258,9 +259,10 @@ int command_status(const std::string& directory, bool json) {
                              progress.stage == plan::Stage::second ? " of the second stage" : "");
   }
   if (run->journal.second_stage)
-    std::cout << fmt::format("{} steps are measured again in the second stage\n", run->journal.more_attempts.size());
+    std::cout << fmt::format("measured again in the second stage: {}\n",
+                             how_many(run->journal.more_attempts.size(), "step"));
   if (stale) std::cout << "the dossier was signed before the run went on: `assay sign` makes a new one\n";
-  if (progress.tests > 0) std::cout << fmt::format("{} extra tests to locate faults\n", progress.tests);
+  if (progress.tests > 0) std::cout << fmt::format("{} to locate faults\n", how_many(progress.tests, "extra test"));
   // An attempt without an end is one that runs, or one that an earlier process left.
   const std::string_view open = !writer ? "interrupted" : run->journal.resumed ? "running or interrupted" : "running";
   for (const auto& [outcome, count] : progress.outcomes)

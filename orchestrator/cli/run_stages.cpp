@@ -26,6 +26,7 @@
 #include "orchestrator/simulate/simulate.h"
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/site/sources.h"
+#include "probes/core/how_many.h"
 #include "probes/core/scale.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
@@ -138,12 +139,12 @@ std::expected<Prepared, InputError> prepare(const PlanRequest& request) {
 std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadline) {
   const plan::Plan& plan = prepared.plan;
   const plan::Durations durations = plan::durations_of(plan);
-  int attempts = 0;
-  for (const auto& step : plan.steps) attempts += step.attempts;
+  std::size_t attempts = 0;
+  for (const auto& step : plan.steps) attempts += static_cast<std::size_t>(step.attempts);
   std::string text =
-      fmt::format("profile {}: {} steps on {} node{}, {} attempts, {} cell{}, about {}\n", plan.profile.name,
-                  plan.steps.size(), plan.site.nodes.size(), plan.site.nodes.size() == 1 ? "" : "s", attempts,
-                  plan.coverage.size(), plan.coverage.size() == 1 ? "" : "s", duration_words(durations.first_s));
+      fmt::format("profile {}: {} on {}, {}, {}, about {}\n", plan.profile.name, how_many(plan.steps.size(), "step"),
+                  how_many(plan.site.nodes.size(), "node"), how_many(attempts, "attempt"),
+                  how_many(plan.coverage.size(), "cell"), duration_words(durations.first_s));
   if (durations.most_s > durations.first_s) {
     text += fmt::format("what is open or failed then is measured again: about {} if that is everything\n",
                         duration_words(durations.most_s));
@@ -175,8 +176,8 @@ std::string plan_summary(const Prepared& prepared, std::optional<Seconds> deadli
       requirements.push_back(cell.requirement);
   }
   for (const auto& [reason, requirements] : reasons)
-    text += fmt::format("not planned ({} requirement{}), {}: {}\n", requirements.size(),
-                        requirements.size() == 1 ? "" : "s", reason, fmt::join(requirements, ", "));
+    text += fmt::format("not planned ({}), {}: {}\n", how_many(requirements.size(), "requirement"), reason,
+                        fmt::join(requirements, ", "));
   return text;
 }
 
@@ -197,7 +198,7 @@ void print_steps(const plan::Plan& plan) {
     const std::string more = others == 0 ? "" : fmt::format(" and {} more", others);
     const std::string place =
         nodes == 1   ? fmt::format("{} singly", times)
-        : nodes == 2 ? fmt::format("{} pair{}", times, times == 1 ? "" : "s")
+        : nodes == 2 ? how_many(times, "pair")
                      : fmt::format("{}{} together", times == 1 ? "" : fmt::format("{} times ", times), nodes);
     row(number(*first) + (times == 1 ? "" : "-" + number(*(end - 1))), first->probe,
         times == 1 && nodes == 1 ? first->nodes.front() : place,

@@ -159,7 +159,7 @@ void Detector::Internal::apply(const Event& event, std::uint32_t unit, Day day) 
           track.series, id, {},
           [&](std::uint32_t series) -> const std::string& { return fleet->units[fleet->series[series].unit].id; });
       if (found == track.series.end() || fleet->series[*found].unit != unit) continue;
-      track.level.reset(slot_of[*found]);
+      track.level.reset(slot_of[*found], event.kind == EventKind::accepted_as_is);
       track.plain.states[slot_of[*found]] = {};
     }
     return;

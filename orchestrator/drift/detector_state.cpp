@@ -10,7 +10,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/6";
+constexpr const char* kVersion = "assay.drift-state/7";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {

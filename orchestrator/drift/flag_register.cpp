@@ -218,6 +218,9 @@ std::string words_of_flag(const OpenFlag& one) {
           "It fell to {:.2f} % of its own level in one night, below all of {:g} visits, and fresh tests "
           "of that night agree.",
           100 * flag.ratio, flag.arithmetic.n);
+    case Rule::below_fleet:
+      return fmt::format("New here, it is at {:.2f} % of the level of {:g} units like it.", 100 * flag.ratio,
+                         flag.arithmetic.n);
     case Rule::small_shift:
     case Rule::large_shift:
       break;

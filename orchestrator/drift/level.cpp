@@ -2,7 +2,8 @@
 //
 // All arithmetic is on logarithms, signed so that smaller is worse. For every cohort, that is units that are alike:
 //   shift     the median over the cohort of figure - own mean (`now.mean`), from 4 units on: what the night did to all
-//             of them. A unit is never compared with the others' level, only with its own: adjusted = figure - shift.
+//             of them. A unit is compared with its own level: adjusted = figure - shift. A unit that is new among
+//             learned ones is compared with theirs in its first five visits.
 //   residual  adjusted - own mean. The mean is of the unit's own earlier visits and grows with each of them
 //             ("self-starting"): there is no phase in which a baseline is measured, only `warmup` visits.
 //   variance  the unit's own one pooled with the cohort's median one, which counts as `nu0` visits; doubled for 5
@@ -15,11 +16,11 @@
 //   charts    two one-sided CUSUMs, C = max(0, C + z - slack), with slacks 0.5 and 1 for shifts of 1 and of 2
 //             deviations; their limits follow from the budget of false flags (limit_for()). They begin with the sixth
 //             visit; a flag before `warmup` visits is watched only, and rho is 0.3 at least until then.
-// Rules in their order (level_flags.cpp): a constant series that fell; the large chart; the small chart; too many bad
-// scores among the last visits; a cliff, which is a figure below all earlier ones that fresh tests repeat.
-// Without a flag the visit joins the reference, its residual cut to `winsor` deviations, so that one outlier does not
-// move it. A flag holds the reference, that of a chart as it was when the chart last left 0 (hold()): later visits are
-// compared with it and do not change it, until release().
+// Rules in their order (level_flags.cpp): a new unit below its cohort (compare_with_fleet()); a constant series that
+// fell; the large chart; the small chart; too many bad scores among the last visits; a cliff, which is a figure below
+// all earlier ones that fresh tests repeat. Without a flag the visit joins the reference, its residual cut to `winsor`
+// deviations, so that one outlier does not move it. A flag holds the reference, that of a chart as it was when the
+// chart last left 0 (hold()): later visits are compared with it and do not change it, until release().
 //
 // Example: deviation 0.01, 12 visits so far, nu0 = 20. Tonight the median unit of the cohort is 0.03 below its own
 // mean, and this one is 0.05 below. shift = -0.03, residual = -0.02, T = -0.02 / (0.01 x 1.04) = -1.92; Student's t of
@@ -283,6 +284,12 @@ void LevelMetric::take(Seen& one, const Tonight& tonight, LevelOutput& out) {
     follow(one, tonight.day, out);
     return;
   }
+  if (one.fleet) {
+    state.now = state.all = *one.fleet;
+    out.raised.push_back(flag_of(one, tonight, Rule::below_fleet));
+    state.last_day = tonight.day;
+    return;
+  }
   if (one.judged) {
     if (!one.learning) out.levels[one.cohort].push_back(one.figure - state.now.mean);
     if (!one.constant) {
@@ -308,6 +315,7 @@ LevelOutput LevelMetric::night(Day day, std::span<const LevelInput> inputs, std:
     find_shift(seen, cohort);
     find_variance(seen, cohort, tonight.rho);
     find_scores(seen, tonight, cohort);
+    compare_with_fleet(seen, cohort);
   }
   for (auto& retest : retests) {
     const auto found = cohorts.find(retest.cohort);

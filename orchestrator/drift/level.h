@@ -52,6 +52,7 @@ struct SeriesState {
   std::uint32_t visits = 0;                        ///< in `recent`, at most kRecent count
   std::array<float, kRecent> recent = {};          ///< figures of the last visits, a ring
   double anchor = 0;                               ///< they are relative to it
+  std::uint32_t accepted = 0;                      ///< 1: as it is, not compared with the others
 };
 
 /// State of a cohort.
@@ -147,8 +148,8 @@ class LevelMetric {
   /// Continues with the held reference; the charts begin at 0. After a repair (`repaired`) the visits of the fault
   /// count no more.
   void release(std::uint32_t slot, bool repaired = false);
-  /// Forgets everything of the series.
-  void reset(std::uint32_t slot) { states[slot] = {}; }
+  /// Forgets everything of the series; `accepted`: its next level is right, however low.
+  void reset(std::uint32_t slot, bool accepted) { states[slot] = {.accepted = accepted ? 1U : 0U}; }
   /// The logarithm of a figure, smaller is worse; NaN if it has none.
   [[nodiscard]] double figure(double value) const;
   /// The median of all references; nothing if there are too few.
@@ -165,6 +166,7 @@ class LevelMetric {
   void find_variance(std::span<Seen> seen, std::uint32_t cohort, double rho);
   void find_scores(std::span<Seen> seen, const Tonight& tonight, std::uint32_t cohort);
   void rank(std::span<Seen> seen);
+  void compare_with_fleet(std::span<Seen> seen, std::uint32_t cohort);
   void take(Seen& one, const Tonight& tonight, LevelOutput& out);
   void move_charts(SeriesState& state, double z, Day day);
   void follow(Seen& one, Day day, LevelOutput& out);

@@ -2,6 +2,7 @@
 // described in level.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct LevelMetric::Seen {
   bool constant = false;    ///< its variance is 0 but for rounding
   bool no_cliff = false;    ///< the unit was moved tonight
   bool bad = false;         ///< the score reaches that of the intermittent rule
+  /// The level of the cohort's units, where a new one is below it; their number is n.
+  std::optional<Reference> fleet = {};
 };
 
 /// Common state of all series of a night.

@@ -54,7 +54,7 @@ constexpr auto words_of(UnitState) {
 }
 
 /// The rule that raised a flag.
-enum class Rule { small_shift, large_shift, cliff, intermittent, count, state };
+enum class Rule { small_shift, large_shift, cliff, intermittent, count, state, below_fleet };
 
 constexpr auto words_of(Rule) {
   using enum Rule;
@@ -63,7 +63,8 @@ constexpr auto words_of(Rule) {
                                     {cliff, "cliff"},
                                     {intermittent, "intermittent"},
                                     {count, "count"},
-                                    {state, "state"}});
+                                    {state, "state"},
+                                    {below_fleet, "below_fleet"}});
 }
 
 /// The numbers behind a flag at the night that raised it; logarithms, worse is smaller.
@@ -218,7 +219,7 @@ std::string sight_text(const DriftReport& report, const Policy* policy);
 /// The next step after a flag, with its command.
 std::string advice_for(const Flag& flag);
 
-/// What to do about the figure of `flag`, by the table of actions; not in the document.
+/// The action for the figure of `flag`, by the table of actions; not in the document.
 profiles::Advice action_of(const Flag& flag);
 
 /// The element of a group in short: "n00003" for "unit node:n00003".

@@ -7,6 +7,7 @@
 #include "orchestrator/drift/charts.h"
 #include "orchestrator/drift/level.h"
 #include "orchestrator/drift/report.h"
+#include "probes/core/how_many.h"
 
 namespace assay::drift {
 namespace {
@@ -41,8 +42,8 @@ std::string what_to_do(const DriftReport& report, std::size_t confirmed) {
   if (!report.retests_wanted.empty()) return "test again";
   const std::size_t learning = in_state(report, UnitState::learning);
   if (const std::size_t watched = in_state(report, UnitState::watch); watched > 0)
-    return fmt::format("measure on, the {} watched units first", watched);
-  if (learning > 0) return fmt::format("measure on, {} units have too few visits to be judged", learning);
+    return fmt::format("measure on, first what is watched: {}", how_many(watched, "unit"));
+  if (learning > 0) return fmt::format("measure on, too few visits to be judged: {}", how_many(learning, "unit"));
   return "nothing to do";
 }
 
@@ -61,8 +62,8 @@ std::string summary_text(const DriftReport& report) {
                   report.simulated ? "SIMULATION " : "", date_text(report.as_of), coverage.measured, coverage.units,
                   coverage.overdue.size(), confirmed, waiting, what_to_do(report, confirmed));
   if (coverage.silent_nights > 0)
-    text += fmt::format("stopped   the last sweep was {} nights before this judgement: nothing is known since\n",
-                        coverage.silent_nights);
+    text += fmt::format("stopped   the last sweep was {} before this judgement: nothing is known since\n",
+                        how_many(coverage.silent_nights, "night"));
   for (const auto& one : report.fleet)
     text += fmt::format("fleet     {}{}{}: {}\n", one.metric, one.cohort.empty() ? "" : " on ", one.cohort, one.words);
   for (const Flag& flag : report.flags)
@@ -74,8 +75,8 @@ std::string summary_text(const DriftReport& report) {
                     short_words(action_of(flag)));
   constexpr std::size_t kMostShown = 20;
   for (std::size_t i = 0; i < coverage.overdue.size() && i < kMostShown; ++i)
-    text += fmt::format("overdue   {} on {}: {} nights{}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
-                        coverage.overdue[i].nights,
+    text += fmt::format("overdue   {} on {}: {}{}\n", coverage.overdue[i].unit, coverage.overdue[i].node,
+                        how_many(coverage.overdue[i].nights, "night"),
                         coverage.overdue[i].last_state.empty()       ? ", in no sweep"
                         : coverage.overdue[i].last_state == kMissing ? ", missing on a measured node"
                                                                      : ", last " + coverage.overdue[i].last_state);

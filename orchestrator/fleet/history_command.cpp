@@ -18,6 +18,7 @@
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/how_many.h"
 #include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -62,10 +63,10 @@ int add(const HistoryArguments& given) {
   }
   std::size_t without = 0;
   for (const auto& visit : sweep->visits) without += visit.unit.serial ? 0 : 1;
-  std::cout << harmless_page(
-      fmt::format("night {}: {} visits, {} figures, {} new units{}\n", date_text(added->night), added->visits,
-                  added->values, added->new_units,
-                  without == 0 ? "" : fmt::format("; {} units tell no serial number and go by their place", without)));
+  std::cout << harmless_page(fmt::format(
+      "night {}: {}, {}, {}{}\n", date_text(added->night), how_many(added->visits, "visit"),
+      how_many(added->values, "figure"), how_many(added->new_units, "new unit"),
+      without == 0 ? "" : fmt::format("; by their place, without a serial number: {}", how_many(without, "unit"))));
   return files::kExitSuccess;
 }
 
@@ -212,15 +213,16 @@ int rebuild(const HistoryArguments& given) {
   if (given.from_records) {
     const auto made = history::remake(given.database);
     if (!made) return report_failure(made.error());
-    std::cout << harmless_page(fmt::format("made again: {} sweeps, {} events, {} baselines; before: {}\n", made->sweeps,
-                                           made->events, made->baselines, made->old));
+    std::cout << harmless_page(fmt::format("made again: {}, {}, {}; before: {}\n", how_many(made->sweeps, "sweep"),
+                                           how_many(made->events, "event"), how_many(made->baselines, "baseline"),
+                                           made->old));
   }
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
   if (const auto done = database->forget_saved(); !done) return report_failure(done.error());
   const auto report = judge_history(*database, *policy, history::kLastNight, {});
   if (!report) return report_failure(report.error());
-  std::cout << harmless_page(fmt::format("judged anew: {} nights, {} series, history {}\n", report->nights,
+  std::cout << harmless_page(fmt::format("judged anew: {}, {} series, history {}\n", how_many(report->nights, "night"),
                                          report->series, report->history_sha256));
   return files::kExitSuccess;
 }
@@ -266,7 +268,7 @@ int baseline(const HistoryArguments& given) {
   if (!database) return report_failure(database.error());
   const auto count = database->set_baseline(*sweep, this_user());
   if (!count) return report_failure(count.error());
-  std::cout << harmless_page(fmt::format("{} series are held against the acceptance of {}\n", *count, sweep->started));
+  std::cout << harmless_page(fmt::format("held against the acceptance of {1}: {0} series\n", *count, sweep->started));
   return *count > 0 ? files::kExitSuccess : files::kExitIncomplete;
 }
 

@@ -17,6 +17,7 @@
 #include "orchestrator/import/rate.h"
 #include "orchestrator/import/server_counters.h"
 #include "orchestrator/plan/profile.h"
+#include "probes/core/how_many.h"
 #include "probes/core/options.h"
 #include "probes/core/text.h"
 
@@ -170,8 +171,8 @@ int command_import(const ImportArguments& given) {
                 std::move(all.rows));
   }
   std::cout << harmless_page(all.table) << std::flush;
-  std::cerr << fmt::format("{} figures of {} imported, {} items skipped; nothing is accepted by imported figures\n",
-                           all.figures, given.tool, all.left_out);
+  std::cerr << fmt::format("{} of {} imported, {} skipped; nothing is accepted by imported figures\n",
+                           how_many(all.figures, "figure"), given.tool, how_many(all.left_out, "item"));
   if (!std::cout) return report_error({"stdout", "could not be written completely", "check the free space"});
   if (profile) return all.misses ? files::kExitRejected : files::kExitIncomplete;
   return files::kExitSuccess;

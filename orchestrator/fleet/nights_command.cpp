@@ -9,6 +9,7 @@
 #include "orchestrator/fleet/drift_command.h"
 #include "orchestrator/rehearse/nights.h"
 #include "orchestrator/rehearse/rehearsal.h"
+#include "probes/core/how_many.h"
 #include "probes/core/options.h"
 #include "probes/core/text.h"
 
@@ -77,13 +78,13 @@ int simulate(const NightsArguments& given) {
   if (!given.out.empty()) {
     if (const auto problem = files::replace_file(given.out, drift::report_text(report))) return report_error(*problem);
   }
-  std::cout
-      << harmless_page(drift::summary_text(report) + drift::sight_text(report, &*policy))
-      << fmt::format(
-             "SIMULATION of {} nights, {} nodes, {} metrics; flags: {} of a fault, {} without one; {} fresh tests, "
-             "limits {:.2f} and {:.2f}. Nothing was measured.\n",
-             given.nights, given.nodes, given.metrics, right_flags, false_flags, tests, report.thresholds.h_small,
-             report.thresholds.h_large);
+  std::cout << harmless_page(drift::summary_text(report) + drift::sight_text(report, &*policy))
+            << fmt::format(
+                   "SIMULATION of {}, {}, {}; flags: {} of a fault, {} without one; {}, "
+                   "limits {:.2f} and {:.2f}. Nothing was measured.\n",
+                   how_many(given.nights, "night"), how_many(given.nodes, "node"), how_many(given.metrics, "metric"),
+                   right_flags, false_flags, how_many(tests, "fresh test"), report.thresholds.h_small,
+                   report.thresholds.h_large);
   return files::kExitSuccess;
 }
 

@@ -23,6 +23,7 @@
 #include "orchestrator/site/site_file.h"
 #include "orchestrator/sweep/outcome.h"
 #include "orchestrator/sweep/retests.h"
+#include "probes/core/how_many.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -185,19 +186,19 @@ std::expected<sweep::Ledger, InputError> ledger_in(const std::string& path) {
 
 std::string plan_words(const SweepPlan& plan) {
   if (plan.file.retest)
-    return fmt::format("night {}: {} of {} nodes for tests again, partners among them; {} requirements, {} left out\n",
+    return fmt::format("night {}: {} of {} nodes for tests again, partners among them; {}, {} left out\n",
                        drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(),
-                       plan.file.only.size(), plan.file.left_out.size());
+                       how_many(plan.file.only.size(), "requirement"), plan.file.left_out.size());
   std::size_t overdue = 0, never = 0;
   for (const auto& entry : plan.file.due) {
     never += entry.never ? 1 : 0;
     overdue += entry.overdue && !entry.never ? 1 : 0;
   }
   return fmt::format(
-      "night {}: {} of {} nodes due, {} of them never measured, {} overdue; {} requirements in {:g} s each, {} left "
+      "night {}: {} of {} nodes due, {} of them never measured, {} overdue; {} in {:g} s each, {} left "
       "out\n",
       drift::date_text(plan.file.night), plan.file.due.size(), plan.site.nodes.size(), never, overdue,
-      plan.file.only.size(), plan.file.budget_s, plan.file.left_out.size());
+      how_many(plan.file.only.size(), "requirement"), plan.file.budget_s, plan.file.left_out.size());
 }
 
 /// The due nodes as a table in JSON; `out`: the folder that was prepared, empty in a dry run.
@@ -223,8 +224,7 @@ void print_due_json(const SweepPlan& plan, const std::string& out) {
 
 std::string age_words(const sweep::DueEntry& entry) {
   if (entry.never) return "never measured";
-  return fmt::format("last measured {} night{} ago{}", entry.age, entry.age == 1 ? "" : "s",
-                     entry.overdue ? ", overdue" : "");
+  return fmt::format("last measured {} ago{}", how_many(entry.age, "night"), entry.overdue ? ", overdue" : "");
 }
 
 void print_due(const SweepPlan& plan) {

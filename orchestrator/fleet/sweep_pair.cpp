@@ -29,6 +29,7 @@ std::expected<site::Site, InputError> site_of_allocation(const site::Site& site,
     step.rendezvous = node.launcher == site::Launcher::local ? node.name : node.rendezvous;
     step.planes = node.planes;
     step.parts = node.parts;
+    step.part_names = node.part_names;
     node = std::move(step);
   }
   std::erase_if(part.spines, [&](const auto& one) {

@@ -45,6 +45,7 @@ std::expected<site::Site, InputError> local_site(const site::Site& site, const s
     local.leaf = node.leaf;
     local.planes = node.planes;
     local.parts = node.parts;
+    local.part_names = node.part_names;
   }
   part.nodes = {local};
   part.spines.clear();

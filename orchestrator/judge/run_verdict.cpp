@@ -120,7 +120,7 @@ std::expected<Verdict, InputError> judge_run(const plan::Plan& plan, const std::
   std::ranges::move(searches.found(), std::back_inserter(verdict.localised));
   verdict.knees = knees_of(plan, verdict, journal, evidence);
   name_culprits(verdict);
-  if (const std::string words = relative_only(plan, verdict.results); !words.empty()) verdict.reason += " " + words;
+  claim_less(plan, verdict);
   verdict.nodes = node_verdicts(plan, journal.finished, verdict);
   return verdict;
 }

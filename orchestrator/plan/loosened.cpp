@@ -206,8 +206,7 @@ std::vector<Loosened> loosened_in(const Profile& before, const Profile& changed)
     if (std::ranges::find(changed.companions, name) == changed.companions.end())
       found.add("companions." + name, "samples", "absent");
   }
-  if (before.relative_only.empty() && !changed.relative_only.empty())
-    found.add("relative_only", kNothing, changed.relative_only);
+  if (before.relative_only.empty() && !changed.relative_only.empty()) found.add("relative_only", "absent", "given");
   return found.all();
 }
 

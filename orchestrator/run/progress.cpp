@@ -12,6 +12,7 @@
 
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/plan/search_budget.h"
+#include "probes/core/how_many.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -174,8 +175,8 @@ void Progress::second_stage(const std::vector<const plan::Step*>& steps) {
   forecast_.add_second_stage(steps);
   forecast_at_ = {};
   event("second_stage", {{"steps", steps.size()}});
-  line(fmt::format("[{:>3}/{}] {} steps have a required cell that does not pass, and are measured again", done_, total_,
-                   steps.size()));
+  line(fmt::format("[{:>3}/{}] measured again, for a required cell that does not pass: {}", done_, total_,
+                   how_many(steps.size(), "step")));
 }
 
 void Progress::step_dropped(const plan::Step& step) {

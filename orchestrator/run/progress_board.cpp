@@ -8,6 +8,7 @@
 
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/run/progress.h"
+#include "probes/core/how_many.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -48,8 +49,8 @@ std::vector<std::string> Progress::fleet_lines(std::size_t width) const {
     constexpr std::size_t kNamed = 8;
     if (++bad <= kNamed) failed += fmt::format("{}{}", bad == 1 ? "" : ", ", name);
   }
-  std::vector<std::string> lines = {fmt::format("  {} nodes: {} at work, {} between steps, {} not started, {} lost",
-                                                nodes_.size(), running, idle, waiting, lost)};
+  std::vector<std::string> lines = {fmt::format("  {}: {} at work, {} between steps, {} not started, {} lost",
+                                                how_many(nodes_.size(), "node"), running, idle, waiting, lost)};
   if (bad == 0) return lines;
   const std::string text = harmless(without_controls(fmt::format("  failed on {}: {}", bad, failed), width));
   lines.push_back(files::terminal_of(STDERR_FILENO).colour ? "\x1b[31m" + text + "\x1b[0m" : text);

@@ -7,6 +7,7 @@
 
 #include "orchestrator/judge/locate/searches.h"
 #include "orchestrator/simulate/simulate.h"
+#include "probes/core/how_many.h"
 #include "probes/core/scale.h"
 
 namespace assay::simulate {
@@ -229,8 +230,9 @@ SimulationSummary summarise(const plan::Plan& plan, const SimulatedRun& run, con
 
 std::string summary_text(const SimulationSummary& summary) {
   std::string text = "SIMULATION: nothing was measured\n";
-  text += fmt::format("{} nodes, {} requirements, {} steps, {} planned cells, {} attempts\n", summary.nodes,
-                      summary.requirements, summary.steps, summary.cells, summary.attempts);
+  text += fmt::format("{}, {}, {}, {}, {}\n", how_many(summary.nodes, "node"),
+                      how_many(summary.requirements, "requirement"), how_many(summary.steps, "step"),
+                      how_many(summary.cells, "planned cell"), how_many(summary.attempts, "attempt"));
   text += fmt::format("expected duration  {}, and {} to localise\n", duration_words(summary.duration_s),
                       duration_words(summary.localisation_s));
   text += fmt::format("tests to localise  {} in {} rounds, of {} that the budget has\n", summary.tests, summary.rounds,

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "probes/core/description.h"
+#include "probes/core/how_many.h"
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"
 
@@ -208,8 +209,9 @@ std::string check_text(const SiteCheck& check) {
   for (const auto& [node, offset] : check.clocks)
     text +=
         fmt::format("{}: clock is {} by at least {:.1f} s\n", node, offset > 0 ? "ahead" : "behind", std::abs(offset));
-  return text + fmt::format("{} of {} nodes reached; {} facts are the same, {} differ\n", reached, check.nodes,
-                            check.same.size(), check.differences.size() + (check.clocks.empty() ? 0 : 1));
+  return text + fmt::format("{} of {} nodes reached; {} the same, {} differ\n", reached, check.nodes,
+                            how_many(check.same.size(), "fact"),
+                            check.differences.size() + (check.clocks.empty() ? 0 : 1));
 }
 
 nlohmann::ordered_json check_document(const SiteCheck& check) {
@@ -271,8 +273,7 @@ std::string difference_words(const Difference& difference, std::size_t nodes) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const bool quoted = values[i].find(' ') != std::string::npos;
     const std::size_t usual = nodes - difference.others.size();
-    const std::string who =
-        has_usual && i == 0 ? fmt::format("{} node{}", usual, usual == 1 ? "" : "s") : nodes_words(groups[i].second);
+    const std::string who = has_usual && i == 0 ? how_many(usual, "node") : nodes_words(groups[i].second);
     line += fmt::format("{}{} {}", i == 0 ? "" : "; ", who, quoted ? "\"" + values[i] + "\"" : values[i]);
   }
   if (left_out > 0) line += fmt::format("; {} nodes {} other values", left_out_nodes, left_out);

@@ -54,6 +54,14 @@ JumpHost jump_from(const json& entry) {
           .host_key = entry.value("host_key", "")};
 }
 
+/// Parts by number, or by name.
+void take_parts(const json& given, Node& node) {
+  for (const auto& [kind, of_kind] : given.items()) {
+    if (of_kind.is_array()) node.part_names[kind] = of_kind;
+    node.parts[kind] = of_kind.is_array() ? static_cast<int>(of_kind.size()) : of_kind.get<int>();
+  }
+}
+
 Node node_from(const json& entry) {
   Node node{.name = entry.at("name"),
             .launcher = launcher_from(entry.at("launcher")),
@@ -70,8 +78,8 @@ Node node_from(const json& entry) {
             .pod = entry.value("pod", ""),
             .kube_namespace = entry.value("namespace", ""),
             .container = entry.value("container", ""),
-            .context = entry.value("context", ""),
-            .parts = entry.value("parts", std::map<std::string, int>{})};
+            .context = entry.value("context", "")};
+  take_parts(entry.value("parts", json::object()), node);
   if (entry.contains("jump")) node.jump = jump_from(entry.at("jump"));
   if (node.address.empty()) node.address = node.name;
   if (node.rendezvous.empty()) node.rendezvous = node.launcher == Launcher::local ? "127.0.0.1" : node.address;
@@ -288,6 +296,7 @@ json to_json(const Site& site) {
     if (!node.machine.empty()) entry["machine"] = node.machine;
     if (!node.planes.empty()) entry["planes"] = to_json(node.planes);
     if (!node.parts.empty()) entry["parts"] = node.parts;
+    for (const auto& [kind, names] : node.part_names) entry["parts"][kind] = names;
     if (node.jump) {
       entry["jump"] = {{"address", node.jump->address},
                        {"port", node.jump->port},

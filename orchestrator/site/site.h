@@ -69,7 +69,9 @@ struct Node {
   std::string container;         ///< kubernetes; empty: the pod's default
   std::string context;           ///< kubernetes: of kubectl's configuration; empty: its current one
   Planes planes = {};            ///< its ports, by plane; empty: unknown
-  std::map<std::string, int> parts = {};  ///< how many it has of gpu, nic, drive; a kind that is not there: unknown
+  /// How many it has of gpu, gpu_instance, nic, drive; a kind that is not there: unknown.
+  std::map<std::string, int> parts = {};
+  std::map<std::string, std::vector<std::string>> part_names = {};  ///< of the kinds whose parts the site names
 };
 
 /// The owner's word that nodes may be loaded together, and how far.

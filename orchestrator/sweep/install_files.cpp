@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 using Files = std::map<std::string, std::string>;
 
-constexpr int kGrace_s = 60;                                 // besides the budget, for the end of a sweep
+constexpr int kGrace_s = 360;                                // besides the budget, for the end of a sweep and judging
 constexpr int kLongestWait_s = 4 * 3600;                     // of a pod for a node without other pods
 constexpr int kPluginTimeout_s = 5, kPluginInterval_s = 30;  // node-problem-detector's defaults
 
@@ -54,16 +54,30 @@ std::string sweep_words(const InstallRequest& request, const std::string& out, c
       request.assay, request.site, request.profile, request.budget, request.until, request.folder, out, more);
 }
 
+std::string judge_words(const InstallRequest& request) {
+  return fmt::format("{0} drift judge --db {1}/history.db -o {1}/drift.json", request.assay, request.folder);
+}
+
+/// The commands of a night in the words of a shell, `$` as `dollar`: a sweep, first of the nodes that the last
+/// judgement watches, and the judgement with it, whatever the sweep missed. Exit code: the judgement's if it is not 0,
+/// else that of the sweep.
+std::string night_words(const InstallRequest& request, const std::string& out, const std::string& more,
+                        const char* dollar) {
+  return fmt::format(
+      "report={0}/drift.json; {1} {2}([ -e {2}report ] && echo --drift {2}report); swept={2}?; {3} && exit {2}swept",
+      request.folder, sweep_words(request, out, more), dollar, judge_words(request));
+}
+
 Files timer_files(const InstallRequest& request) {
   // No Nice= and no CPUWeight=: they would falsify the measurement. No catching up at boot, in working hours. %% is a
   // percent sign for systemd; `date` makes the night's own folder.
   const std::string out = request.folder + "/sweeps/$$(date +%%Y%%m%%dT%%H%%M%%S)";
   return {{"assay-sweep.service",
-           fmt::format("[Unit]\nDescription=assay: nightly sweep of this "
-                       "machine\nDocumentation=file:///usr/share/doc/assay/GUIDE.md\n\n"
+           fmt::format("[Unit]\nDescription=assay: nightly sweep and its "
+                       "judgement\nDocumentation=file:///usr/share/doc/assay/GUIDE.md\n\n"
                        "[Service]\nType=oneshot\nTimeoutStartSec={}\nKillSignal=SIGTERM\nTimeoutStopSec=10\n"
-                       "ExecStart=/bin/sh -c 'exec {}'\n",
-                       static_cast<int>(std::ceil(request.budget_s)) + kGrace_s, sweep_words(request, out, ""))},
+                       "ExecStart=/bin/sh -c '{}'\n",
+                       static_cast<int>(std::ceil(request.budget_s)) + kGrace_s, night_words(request, out, "", "$$"))},
           {"assay-sweep.timer",
            fmt::format("[Unit]\nDescription=assay: every night\n\n[Timer]\nOnCalendar=*-*-* {}\nRandomizedDelaySec=2h\n"
                        "FixedRandomDelay=true\nPersistent=false\n\n[Install]\nWantedBy=timers.target\n",
@@ -83,8 +97,8 @@ Files slurm_files(const InstallRequest& request) {
   // Slurm's HealthCheckProgram takes no action on an exit code; drains are those of `assay drain`.
   return {
       {"assay-sweep.sh",
-       fmt::format("#!/bin/sh\n# Every night at the head: from cron, scrontab or a timer at {}.\nexec {}\n", request.at,
-                   sweep_words(request, out, " --slurm"))},
+       fmt::format("#!/bin/sh\n# Every night at the head: from cron, scrontab or a timer at {}.\n{}\n", request.at,
+                   night_words(request, out, " --slurm", "$"))},
       {"assay-healthcheck.sh",
        fmt::format("#!/bin/sh\n# HealthCheckProgram: writes the cached verdict to the system's log. It measures "
                    "nothing and drains nothing.\n"
@@ -171,8 +185,8 @@ Files cron_files(const InstallRequest& request) {
                             {"activeDeadlineSeconds", static_cast<int>(std::ceil(request.budget_s)) + kLongestWait_s}};
   const std::string collect = fmt::format(
       "for d in {0}/sweeps/*; do [ -e $d/sweep.json ] || {1} sweep --collect $d --state {0}/state --history "
-      "{0}/history.db; done; exit 0",
-      request.folder, request.assay);
+      "{0}/history.db; done; {2}",
+      request.folder, request.assay, judge_words(request));
   const ordered_json priority = {
       {"apiVersion", "scheduling.k8s.io/v1"},  {"kind", "PriorityClass"},
       {"metadata", {{"name", "assay-sweep"}}}, {"value", -1000},

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/how_many.h"
 #include "probes/core/json_io.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/strict_object.h"
@@ -59,11 +60,12 @@ std::string ignorance(const std::string& node, const drift::DriftReport& report,
   if (!newest) return "never measured";
   // A unit that is watched would be overdue: those of this node are retired, or in another one.
   const auto nights = (report.as_of - *newest).count();
-  if (nights > report.coverage.allowed_nights) return fmt::format("not watched: last measured {} nights ago", nights);
+  if (nights > report.coverage.allowed_nights)
+    return fmt::format("not watched: last measured {} ago", how_many(nights, "night"));
   const auto overdue = std::ranges::find(report.coverage.overdue, node, &drift::Overdue::node);
   if (overdue == report.coverage.overdue.end()) return "";
   if (overdue->last_state == drift::kMissing) return overdue->unit + " is missing";
-  return fmt::format("not measured for {} nights", overdue->nights);
+  return "not measured for " + how_many(overdue->nights, "night");
 }
 
 }  // namespace

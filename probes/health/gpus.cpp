@@ -77,6 +77,7 @@ std::optional<std::string> fabric_health_words(const nvml_api::FabricInfo& fabri
 
 Gpu read_gpu(const nvml::NvmlGpu& gpu) {
   const auto fabric = gpu.fabric().value;
+  const auto mig = gpu.mig_mode().value;
   return {.subject = {.kind = "gpu", .id = gpu.uuid().value.value_or(fmt::format("index-{}", gpu.index()))},
           .model = gpu.name().value,
           .serial = gpu.serial().value,
@@ -87,7 +88,9 @@ Gpu read_gpu(const nvml::NvmlGpu& gpu) {
           .pci_address = gpu.pci_address().value,
           .fabric_state = fabric ? std::optional(fabric_state_word(*fabric)) : std::nullopt,
           .fabric_health = fabric ? fabric_health_words(*fabric) : std::nullopt,
-          .memory = gpu.memory().value};
+          .memory = gpu.memory().value,
+          .mig_mode = mig ? std::optional(mig->now) : std::nullopt,
+          .instances = gpu.mig_instances().value};
 }
 
 std::vector<Gpu> read_amd_gpus(const MachineTree& tree) {

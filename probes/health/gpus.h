@@ -21,6 +21,8 @@ struct Gpu {
   std::optional<std::string> model = {}, serial = {}, part = {}, vbios = {}, inforom = {}, firmware = {},
                              pci_address = {}, fabric_state = {}, fabric_health = {};
   std::optional<std::uint64_t> memory = {};  ///< bytes
+  std::optional<bool> mig_mode = {};         ///< whether it is partitioned
+  std::optional<unsigned> instances = {};    ///< that it is divided into
 };
 
 /// The conditions that record_gpu records, for the spec of a probe that does.

@@ -32,7 +32,7 @@ constexpr Parameter kParameters[] = {
 };
 constexpr ProbeSpec kSpec{
     .name = "health_inventory",
-    .revision = 3,
+    .revision = 4,
     .measures = "Counts, capacities, link rates, models, serial numbers and firmware of the node's parts.",
     .method =
         "Reads /proc, /sys and the SMBIOS table once and asks NVML about NVIDIA's GPUs; nothing is changed. Values "
@@ -161,6 +161,7 @@ void record_nics(const std::vector<Nic>& nics, Recorder& record) {
     tell(record, "firmware", nic.firmware, subject);
     tell(record, "mac_address", nic.mac_address, subject);
     tell(record, "rdma_device", nic.rdma_device, subject);
+    tell(record, "guid", nic.guid, subject);
     tell(record, "pci_address", nic.pci_address, subject);
   }
 }
@@ -196,10 +197,14 @@ std::vector<Gpu> record_gpus(const MachineTree& tree, const std::string& library
   std::vector<Gpu> gpus = nvidia.value_or(std::vector<Gpu>());
   gpus.insert(gpus.end(), amd.begin(), amd.end());
   if (nvidia || !amd.empty()) count(record, "gpus_total", size_of(gpus));
+  std::optional<std::int64_t> instances;
   for (const Gpu& gpu : gpus) {
     record_gpu(gpu, record);
+    tell(record, "mig_mode", gpu.mig_mode, gpu.subject);
+    if (gpu.instances) instances = instances.value_or(0) + *gpu.instances;
     if (gpu.memory) record.measurement("gpu_memory", static_cast<double>(*gpu.memory), gpu.subject);
   }
+  count(record, "gpu_instances", instances);
   return gpus;
 }
 

@@ -72,8 +72,11 @@ Nic ethernet_port(const MachineTree& tree, const std::string& name) {
           .pci_address = tree.pci_address(directory + "/device")};
   if (nic.up) nic.link_rate = ethernet_rate(tree, directory);
   if (tree.is_this_machine()) nic.link_rate_max = fastest_mode_of(name);
-  if (nic.rdma_device)
-    nic.firmware = tree.text(fmt::format("{}/device/infiniband/{}/fw_ver", directory, *nic.rdma_device));
+  if (nic.rdma_device) {
+    const std::string device = fmt::format("{}/device/infiniband/{}/", directory, *nic.rdma_device);
+    nic.firmware = tree.text(device + "fw_ver");
+    nic.guid = tree.text(device + "node_guid");
+  }
   if (!nic.firmware && tree.is_this_machine()) nic.firmware = ethtool_firmware(name);
   return nic;
 }
@@ -88,6 +91,7 @@ Nic rdma_port(const MachineTree& tree, const std::string& device, const std::str
           .driver = tree.target_name(directory + "/device/driver"),
           .firmware = tree.text(directory + "/fw_ver"),
           .rdma_device = device,
+          .guid = tree.text(directory + "/node_guid"),
           .pci_address = tree.pci_address(directory + "/device")};
   if (nic.up) nic.link_rate = rdma_rate(tree, port_directory);
   return nic;

@@ -19,7 +19,8 @@ struct Nic {
   bool up = false;   ///< whether it has a link
   std::optional<BytesPerSecond> link_rate = {};      ///< one direction; only while the link is up
   std::optional<BytesPerSecond> link_rate_max = {};  ///< of the fastest mode that port and driver support
-  std::optional<std::string> driver = {}, firmware = {}, mac_address = {}, rdma_device = {}, pci_address = {};
+  std::optional<std::string> driver = {}, firmware = {}, mac_address = {}, rdma_device = {}, guid = {},
+                             pci_address = {};
 };
 
 /// Every port under sys/class/net with a device behind it, then every port under sys/class/infiniband whose device has

@@ -76,6 +76,8 @@ api::Functions find_functions(const Symbols& in) {
   in.find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
   in.find(f.ecc_mode, "nvmlDeviceGetEccMode");
   in.find(f.mig_mode, "nvmlDeviceGetMigMode");
+  in.find(f.mig_most, "nvmlDeviceGetMaxMigDeviceCount");
+  in.find(f.mig_device, "nvmlDeviceGetMigDeviceHandleByIndex");
   in.find(f.ecc_errors, "nvmlDeviceGetTotalEccErrors");
   in.find(f.remapped_rows, "nvmlDeviceGetRemappedRows");
   in.find(f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");

@@ -208,6 +208,8 @@ struct Functions {
              pcie_replays = nullptr, persistence = nullptr, retired_pending = nullptr;
   Call<Device, unsigned long long*> energy = nullptr;
   Call<Device, unsigned*, unsigned*> ecc_mode = nullptr, mig_mode = nullptr;
+  NumberCall mig_most = nullptr;
+  Call<Device, unsigned, Device*> mig_device = nullptr;
   Call<Device, int, int, unsigned long long*> ecc_errors = nullptr;
   Call<Device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows = nullptr;
   Call<Device, unsigned*, Process*> compute_processes = nullptr, graphics_processes = nullptr;

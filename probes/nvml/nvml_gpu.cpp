@@ -198,6 +198,18 @@ Answer<unsigned> NvmlGpu::pcie_replays() const { return ask<unsigned>(functions_
 Answer<Mode> NvmlGpu::ecc_mode() const { return mode(functions_->ecc_mode); }
 Answer<Mode> NvmlGpu::mig_mode() const { return mode(functions_->mig_mode); }
 
+Answer<unsigned> NvmlGpu::mig_instances() const {
+  Answer<unsigned> found = ask<unsigned>(functions_->mig_most);
+  const unsigned most = found.value.value_or(0);
+  if (found.value) found.value = 0;
+  for (unsigned i = 0; i < most; ++i) {
+    const auto instance = ask<api::Device>(functions_->mig_device, i);
+    if (!instance.value && instance.code != api::kNotFound) return {.value = std::nullopt, .code = instance.code};
+    if (instance.value) ++*found.value;
+  }
+  return found;
+}
+
 Answer<bool> NvmlGpu::persistence_mode() const {
   return changed<bool>(ask<unsigned>(functions_->persistence), [](unsigned on) { return on != 0; });
 }

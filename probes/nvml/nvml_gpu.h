@@ -94,6 +94,8 @@ class NvmlGpu {
 
   [[nodiscard]] Answer<Mode> ecc_mode() const;
   [[nodiscard]] Answer<Mode> mig_mode() const;
+  /// Instances (MIG) that the GPU is divided into now.
+  [[nodiscard]] Answer<unsigned> mig_instances() const;
   [[nodiscard]] Answer<bool> persistence_mode() const;
   /// Memory errors; `kind` is kCorrected or kUncorrected, `period` kSinceDriverLoad or kLifetime.
   [[nodiscard]] Answer<std::uint64_t> ecc_errors(int kind, int period) const;

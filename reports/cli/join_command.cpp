@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/how_many.h"
 #include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -147,8 +148,8 @@ void print(const joint::Joined& joined, const dossier::Expectations& expected, c
   print_summary(summary_of(joined, pins_of(expected, false), before));
   for (const auto& part : joined.parts) {
     const auto& contents = part.verified.contents;
-    std::cout << fmt::format("  part {}: {}, {} nodes of site {}, run {}, ended {}\n", part.name,
-                             to_string(contents.verdict.overall), contents.nodes.size(),
+    std::cout << fmt::format("  part {}: {}, {} of site {}, run {}, ended {}\n", part.name,
+                             to_string(contents.verdict.overall), how_many(contents.nodes.size(), "node"),
                              harmless(contents.verdict.site), harmless(contents.verdict.run_id),
                              harmless(contents.ended));
     for (const auto& one : part.verified.parties)

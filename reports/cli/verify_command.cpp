@@ -6,6 +6,7 @@
 
 #include "orchestrator/files/state.h"
 #include "orchestrator/judge/overall/ranking.h"
+#include "probes/core/how_many.h"
 #include "probes/core/json_fields.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -242,8 +243,8 @@ void print_deviations(const ordered_json& document) {
 void print_run(const ordered_json& document) {
   const auto& nodes = document.at("nodes");
   const auto machines = document.at("machines").get<std::size_t>();
-  std::cout << fmt::format("  {} nodes of site {}, {} machines by host name and boot\n", nodes.size(),
-                           text(document.at("site")), machines);
+  std::cout << fmt::format("  {} of site {}, {} by host name and boot\n", how_many(nodes.size(), "node"),
+                           text(document.at("site")), how_many(machines, "machine"));
   for (std::size_t i = 0; i < std::min(nodes.size(), kMostNodes); ++i) {
     std::cout << fmt::format("    {}{}{}\n", text(nodes[i].at("name")),
                              nodes[i].contains("host") ? fmt::format(": host {}, boot {}", text(nodes[i].at("host")),
@@ -260,7 +261,8 @@ void print_run(const ordered_json& document) {
   std::cout << fmt::format("  run {} of plan {}\n", text(document.at("run_id")), text(document.at("plan_sha256")));
   if (!text(document.at("challenge")).empty())
     std::cout << fmt::format("  the plan answers the challenge {}\n", text(document.at("challenge")));
-  std::cout << fmt::format("  {} requirements, targets {}\n", document.at("requirements").get<std::size_t>(),
+  std::cout << fmt::format("  {}, targets {}\n",
+                           how_many(document.at("requirements").get<std::size_t>(), "requirement"),
                            text(document.at("targets_sha256")));
 }
 
@@ -271,9 +273,9 @@ void print_signers(const ordered_json& document) {
       std::cout << fmt::format("  signed by the key {}\n", text(signer.at("key")));
   }
   if (const auto others = document.at("other_signatures").get<std::size_t>(); others > 0) {
-    std::cout << fmt::format("  {} further signatures by keys that were not given: not verified\n", others);
+    std::cout << fmt::format("  {} by keys that were not given: not verified\n", how_many(others, "further signature"));
   }
-  std::cout << fmt::format("  {} files\n", document.at("files").get<std::uint64_t>());
+  std::cout << fmt::format("  {}\n", how_many(document.at("files").get<std::uint64_t>(), "file"));
   for (const auto& note : document.at("notes")) std::cout << fmt::format("  note: {}\n", text(note));
 }
 
@@ -308,10 +310,10 @@ void print_proofs(const ordered_json& document) {
   }
   const auto& heads = document.at("heads");
   if (heads.empty()) return;
-  std::cout << fmt::format("  the journal was witnessed {} times, first {} with {} lines, last {} with {} lines\n",
-                           heads.size(), text(heads.front().at("seen_at")),
-                           heads.front().at("lines").get<std::uint64_t>(), text(heads.back().at("seen_at")),
-                           heads.back().at("lines").get<std::uint64_t>());
+  std::cout << fmt::format(
+      "  the journal was witnessed {}, first {} with {}, last {} with {}\n", how_many(heads.size(), "time"),
+      text(heads.front().at("seen_at")), how_many(heads.front().at("lines").get<std::uint64_t>(), "line"),
+      text(heads.back().at("seen_at")), how_many(heads.back().at("lines").get<std::uint64_t>(), "line"));
   constexpr std::size_t kMostHeads = 8;  // of a watch there may be thousands
   for (std::size_t i = 0; i < std::min(heads.size(), kMostHeads); ++i)
     std::cout << fmt::format("    {}: {}\n", text(heads[i].at("seen_at")), text(heads[i].at("by")));

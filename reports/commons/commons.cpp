@@ -49,14 +49,15 @@ std::expected<json, InputError> statement_of(const Document& document) {
   for (const auto& [group, figures] : document.figures) groups.push_back(group_json(group, figures));
   const auto bytes = dossier::canonical_json(groups);
   if (!bytes) return std::unexpected(bytes.error());
+  json predicate = {{"madeOn", document.made_on},
+                    {"groups", std::move(groups)},
+                    {"withheld", document.withheld},
+                    {"tool", std::string("assay-report ") + ASSAY_VERSION}};
+  if (!document.boards.empty()) predicate["boards"] = document.boards;
   return json{{"_type", dossier::kStatementType},
               {"subject", json::array({{{"name", "groups"}, {"digest", {{"sha256", files::sha256(*bytes)}}}}})},
               {"predicateType", type_of(document.kind)},
-              {"predicate",
-               {{"madeOn", document.made_on},
-                {"groups", std::move(groups)},
-                {"withheld", document.withheld},
-                {"tool", std::string("assay-report ") + ASSAY_VERSION}}}};
+              {"predicate", std::move(predicate)}};
 }
 
 Group group_from(const json& one) {
@@ -78,6 +79,7 @@ std::optional<InputError> check(const Document& document, const json& groups, co
     return InputError{where, what, "this was changed after `assay commons` wrote it"};
   };
   if (groups.size() != document.figures.size()) return no("has a group twice");
+  if (document.kind == FileKind::commons && !document.boards.empty()) return no("is commons, and lists boards");
   for (const auto& [group, figures] : document.figures) {
     if (document.kind == FileKind::contribution && figures.contributors != 1)
       return no("is a contribution, and says it is of several");
@@ -97,7 +99,8 @@ std::expected<Document, InputError> read_payload(const std::string& payload, con
   Document document{
       .kind = found->at("predicateType") == dossier::kCommonsType ? FileKind::commons : FileKind::contribution,
       .made_on = predicate.at("madeOn"),
-      .withheld = predicate.at("withheld")};
+      .withheld = predicate.at("withheld"),
+      .boards = predicate.value("boards", std::set<std::string>())};
   for (const auto& one : predicate.at("groups")) {
     Figures& figures = document.figures[group_from(one)];
     figures.contributors = one.at("contributors");
@@ -214,6 +217,12 @@ std::string board_of(const dossier::OpenedRun& run, const judge::Result& result)
   return own ? *serials->second.begin() : place;
 }
 
+/// The same board has the same digest at every site. A UUID cannot be guessed, as a serial number could.
+std::string digest_of(const std::string& uuid) {
+  constexpr std::size_t kDigits = 32;
+  return files::sha256("assay commons: " + uuid).substr(0, kDigits);
+}
+
 std::optional<InputError> check(const dossier::OpenedRun& run) {
   const auto no = [&](const std::string& what, const char* hint) { return InputError{run.path, what, hint}; };
   if (run.standing != "verified")
@@ -251,7 +260,8 @@ std::expected<SignedDocument, InputError> read_signed(std::string_view text, con
 std::expected<Document, InputError> merged(const std::vector<SignedDocument>& all,
                                            const std::vector<std::string>& names, dossier::Moment now) {
   Document sum{.kind = FileKind::commons, .made_on = day_of(now)};
-  std::map<std::string, std::string> file_of;  // by key
+  std::map<std::string, std::string> file_of;   // by key
+  std::map<std::string, std::string> board_in;  // by digest
   std::map<Group, std::set<std::string>> contributors;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [document, key, sha256] = all[i];
@@ -261,6 +271,11 @@ std::expected<Document, InputError> merged(const std::vector<SignedDocument>& al
     if (const auto [other, added] = file_of.try_emplace(key, names[i]); !added)
       return std::unexpected(InputError{names[i], "is of the signer of " + other->second,
                                         "one contribution of a site has all its boards once; give the newest"});
+    for (const auto& board : document.boards) {
+      if (const auto [other, added] = board_in.try_emplace(board, names[i]); !added)
+        return std::unexpected(InputError{names[i], fmt::format("has a board that {} has, {}", other->second, board),
+                                          "a board counts once: leave one of the two contributions out"});
+    }
     for (const auto& [group, figures] : document.figures) {
       sum.figures[group].boards.add(figures.boards);
       contributors[group].insert(key);
@@ -291,7 +306,10 @@ std::expected<Contribution, InputError> contribution_of(const std::vector<dossie
   }
   for (const auto& [group, boards] : by_board) {
     Sketch& sketch = all.figures[group].boards;
-    for (const auto& [board, figure] : boards) sketch.add(figure);
+    for (const auto& [board, figure] : boards) {
+      sketch.add(figure);
+      if (judge::is_gpu_uuid(board)) all.boards.insert(digest_of(board));
+    }
   }
   return all;
 }

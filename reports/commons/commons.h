@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <expected>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,8 @@ struct Document {
   FileKind kind = FileKind::commons;
   std::string made_on;  ///< UTC, "2026-11-27"
   AllFigures figures;
-  std::uint64_t withheld = 0;  ///< of commons: groups that are too small
+  std::uint64_t withheld = 0;         ///< of commons: groups that are too small
+  std::set<std::string> boards = {};  ///< of a contribution: digests of the UUIDs of its boards that have one
 };
 
 /// A file whose signature holds.
@@ -46,8 +48,8 @@ std::expected<std::string, InputError> signed_text(const Document& document, con
 std::expected<SignedDocument, InputError> read_signed(std::string_view text, const std::string& where,
                                                       const std::vector<dossier::PublicKey>& keys);
 
-/// Adds up contributions; withholds small groups. Refused: commons among them, which would count twice, and two of one
-/// signer. `names` are of their files.
+/// Adds up contributions; withholds small groups. Refused: commons among them, which would count twice, two of one
+/// signer, and two with one board. `names` are of their files.
 std::expected<Document, InputError> merged(const std::vector<SignedDocument>& all,
                                            const std::vector<std::string>& names, dossier::Moment now);
 
@@ -62,6 +64,7 @@ std::string day_of(dossier::Moment now);
 /// Figures of verified runs.
 struct Contribution {
   AllFigures figures;
+  std::set<std::string> boards;                 ///< as in Document
   std::map<std::string, std::size_t> left_out;  ///< passed figures that are not in it, by the reason
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "probes/core/how_many.h"
 #include "reports/compare/shown.h"
 #include "reports/figures/html.h"
 #include "reports/figures/plot.h"
@@ -41,7 +42,8 @@ std::string head_table(const Side& a, const Side& b) {
     return words;
   });
   add("Site", [](const Side& side) {
-    return fmt::format("{}, {} nodes", side.content.run.plan.site.name, side.content.run.plan.site.nodes.size());
+    return fmt::format("{}, {}", side.content.run.plan.site.name,
+                       how_many(side.content.run.plan.site.nodes.size(), "node"));
   });
   add("Profile", [](const Side& side) {
     return fmt::format("{} revision {}", side.content.run.plan.profile.name, side.content.run.plan.profile.revision);

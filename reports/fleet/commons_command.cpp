@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
+#include "probes/core/how_many.h"
 #include "probes/core/options.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
@@ -42,12 +43,14 @@ int run_contribute(const CommonsArguments& given) {
   const std::size_t groups = contribution->figures.size();
   const int code = write({.kind = commons::FileKind::contribution,
                           .made_on = commons::day_of(std::chrono::system_clock::now()),
-                          .figures = std::move(contribution->figures)},
+                          .figures = std::move(contribution->figures),
+                          .boards = std::move(contribution->boards)},
                          given);
   if (code != files::kExitSuccess) return code;
-  std::cerr << fmt::format("{} groups of figures, signed; no node, serial number or time of day is in it\n", groups);
+  std::cerr << fmt::format("{} of figures, signed; no node, serial number or time of day is in it\n",
+                           how_many(groups, "group"));
   for (const auto& [reason, count] : contribution->left_out)
-    std::cerr << fmt::format("left out {} figures: {}\n", count, harmless(reason));
+    std::cerr << fmt::format("left out {}: {}\n", how_many(count, "figure"), harmless(reason));
   return code;
 }
 

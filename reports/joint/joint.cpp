@@ -9,6 +9,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/difference.h"
+#include "probes/core/how_many.h"
 #include "probes/core/utc_time.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
@@ -31,7 +32,7 @@ std::string name_of(std::size_t place) { return fmt::format("{:02}", place + 1);
 void conclude(Joined& joined) {
   std::size_t nodes = 0;
   for (const auto& part : joined.parts) nodes += part.verified.contents.nodes.size();
-  const std::string all = fmt::format("{} parts with {} nodes", joined.parts.size(), nodes);
+  const std::string all = fmt::format("{} with {}", how_many(joined.parts.size(), "part"), how_many(nodes, "node"));
   std::size_t required = 0;
   const judge::Result* open = nullptr;
   std::size_t failed = 0;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/how_many.h"
 #include "probes/core/words.h"
 #include "reports/figures/html.h"
 #include "reports/figures/svg.h"
@@ -30,7 +31,7 @@ std::string lead(const Overview& overview, const drift::DriftReport& report) {
   std::vector<std::pair<std::string, std::string>> rows = {
       {"As of", drift::date_text(report.as_of)},
       {"Newest sweep", overview.last_started.empty() ? "none" : escape(overview.last_started)},
-      {"History", fmt::format("{} nights, {} series", report.nights, report.series)},
+      {"History", fmt::format("{}, {} series", how_many(report.nights, "night"), report.series)},
       {"Policy, history",
        figures::digest_html(report.policy_sha256) + "<br>" + figures::digest_html(report.history_sha256)}};
   return out + figures::facts("Of what", rows);
@@ -41,7 +42,8 @@ std::string findings(const drift::DriftReport& report) {
   for (const auto& one : report.fleet) items += fmt::format("<li>{}</li>", escape(one.words));
   for (const auto& group : report.groups) {
     if (group.flags.size() > 1)
-      items += fmt::format("<li>{}: {} flags</li>", escape(drift::words_of_element(group.element)), group.flags.size());
+      items += fmt::format("<li>{}: {}</li>", escape(drift::words_of_element(group.element)),
+                           how_many(group.flags.size(), "flag"));
   }
   return items.empty() ? "" : "<h2>What many have in common</h2>\n<ul>" + items + "</ul>\n";
 }
@@ -49,11 +51,11 @@ std::string findings(const drift::DriftReport& report) {
 std::string coverage(const drift::DriftReport& report) {
   const auto& seen = report.coverage;
   std::string out = fmt::format(
-      "<h2>Coverage</h2>\n<p>{} units: {} measured in the last night, {} not due, {} busy, {} preempted, {} not "
+      "<h2>Coverage</h2>\n<p>{}: {} measured in the last night, {} not due, {} busy, {} preempted, {} not "
       "measured, {} in "
-      "no sweep. The longest wait is {} nights.</p>\n",
-      seen.units, seen.measured, seen.not_due, seen.busy, seen.preempted, seen.not_measured, seen.unseen,
-      seen.max_age_nights);
+      "no sweep. The longest wait is {}.</p>\n",
+      how_many(seen.units, "unit"), seen.measured, seen.not_due, seen.busy, seen.preempted, seen.not_measured,
+      seen.unseen, how_many(seen.max_age_nights, "night"));
   if (seen.overdue.empty()) return out;
   std::vector<std::string> rows;
   for (const auto& one : seen.overdue) {
@@ -202,9 +204,9 @@ std::string nights_map(const std::vector<drift::Date>& nights, const std::vector
   std::size_t flagged = 0;
   for (const auto& row : rows)
     flagged += std::ranges::any_of(row.nights, [](NodeNight one) { return one > NodeNight::watch; }) ? 1 : 0;
-  const auto description =
-      fmt::format("{} rows and {} nights, {} to {}; {} rows have a night with a flag.", rows.size(), nights.size(),
-                  drift::date_text(nights.front()), drift::date_text(nights.back()), flagged);
+  const auto description = fmt::format("{} and {}, {} to {}; with a flag: {}.", how_many(rows.size(), "row"),
+                                       how_many(nights.size(), "night"), drift::date_text(nights.front()),
+                                       drift::date_text(nights.back()), flagged);
   std::string out = figures::svg_open(title, description, bottom + kLegend);
   out +=
       R"(<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 5L5 0"/></pattern></defs>)";

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/core/how_many.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "probes/core/words.h"
@@ -100,10 +101,10 @@ json of_flag(const drift::Flag& flag, const drift::DriftReport& report) {
 
 /// Units that were not measured for too long, or a fleet; empty without any.
 std::string not_measured(const drift::Coverage& coverage) {
-  if (coverage.silent_nights > 0) return fmt::format("no sweep for {} nights", coverage.silent_nights);
+  if (coverage.silent_nights > 0) return "no sweep for " + how_many(coverage.silent_nights, "night");
   if (coverage.overdue.empty()) return "";
-  return fmt::format("{} units were not measured for up to {} nights, first {}", coverage.overdue.size(),
-                     coverage.max_age_nights, harmless(coverage.overdue.front().unit));
+  return fmt::format("not measured for up to {}: {}, first {}", how_many(coverage.max_age_nights, "night"),
+                     how_many(coverage.overdue.size(), "unit"), harmless(coverage.overdue.front().unit));
 }
 
 json alerts_of(const drift::DriftReport& report) {

@@ -9,6 +9,7 @@
 
 #include "orchestrator/judge/overall/next_step.h"
 #include "orchestrator/judge/overall/ranking.h"
+#include "probes/core/how_many.h"
 #include "reports/figures/html.h"
 #include "reports/figures/pair_chart.h"
 #include "reports/page/sections.h"
@@ -100,9 +101,8 @@ std::string failing_nodes(const ReportContent& content) {
     for (std::size_t k = 0; k < std::min(all.size(), kMostShown); ++k)
       links += (k == 0 ? "" : ", ") + link_to(content, all[k]);
     if (all.size() > kMostShown) links += fmt::format(" and {} more", all.size() - kMostShown);
-    html +=
-        fmt::format("<li>node <strong>{}</strong>: {} required cells fail, with no other node in the step ({})</li>\n",
-                    figures::escape(nodes[i]), cells[nodes[i]], links);
+    html += fmt::format("<li>node <strong>{}</strong>: failed, with no other node in the step: {} ({})</li>\n",
+                        figures::escape(nodes[i]), how_many(cells[nodes[i]], "required cell"), links);
   }
   if (nodes.size() > kMostNodes)
     html += fmt::format("<li>{} more nodes: see <a href=\"#s1\">section 1</a></li>\n", nodes.size() - kMostNodes);

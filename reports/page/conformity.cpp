@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "probes/core/how_many.h"
 #include "reports/figures/captions.h"
 #include "reports/figures/html.h"
 #include "reports/page/sections.h"
@@ -280,12 +281,12 @@ std::string coverage_section(const ReportContent& content) {
   const auto places = places_of(content, left_out);
   std::string html = heading(3);
   html += fmt::format(
-      "<p>{} planned cells, {} results. {}; a cell with several results (one per device) shows the worst of them. "
+      "<p>{}, {}. {}; a cell with several results (one per device) shows the worst of them. "
       "Section 2 explains the letters.</p>\n",
-      content.run.plan.coverage.size(), content.verdict.results.size(),
-      left_out == 0
-          ? "Every planned cell is shown"
-          : fmt::format("{} places whose cells all pass are omitted; evidence/verdict.json lists them", left_out));
+      how_many(content.run.plan.coverage.size(), "planned cell"), how_many(content.verdict.results.size(), "result"),
+      left_out == 0 ? "Every planned cell is shown"
+                    : fmt::format("Omitted, with cells that all pass: {}; evidence/verdict.json lists them",
+                                  how_many(left_out, "place")));
   if (places.size() > kPlacesOnPaper)
     html += "<p class=\"on-paper\">On paper only places with an open cell have a row.</p>\n";
   for (std::size_t from = 0; from < content.run.plan.profile.requirements.size(); from += kColumnsOfMatrix)

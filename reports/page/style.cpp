@@ -95,6 +95,7 @@ svg .limit-path { fill: none; stroke: var(--bad); stroke-width: 1.8; } svg .acce
 svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dasharray: 1.5 2.5; }
 .legend { font-size: 8.4pt; color: var(--soft); }
 .end { text-align: center; margin-top: 10mm; color: var(--soft); letter-spacing: 0.1em; }
+@media screen and (max-width: 860px) { body { padding: 12mm 10mm; } }
 @media screen and (max-width: 640px) {
   body { padding: 5mm 4mm; margin: 0; } h1 { font-size: 19pt; } nav ol { columns: 1; }
   .verdict { padding: 4mm; } .verdict .word { font-size: 21pt; letter-spacing: 0; overflow-wrap: anywhere; }
@@ -106,6 +107,11 @@ svg .wire, svg .reference { stroke: var(--ink); stroke-width: 1.2; stroke-dashar
   table.action tr { display: flex; flex-wrap: wrap; gap: 0 4mm; border-bottom: 0.5pt solid var(--rule); padding: 1.5mm 0; }
   table.action td { border: 0; padding: 0.4mm 0; } table.action td:first-child, table.action td:last-child { flex: 1 0 100%; }
   section.action { padding-left: 3mm; }
+  .scroll > table.conformity { min-width: 0; } table.conformity, table.conformity tbody, table.conformity td { display: block; } table.conformity thead { display: none; }
+  table.conformity tr:not(.on-paper) { display: flex; flex-wrap: wrap; gap: 0 4mm; border-bottom: 0.5pt solid var(--rule); padding: 1mm 0; } table.conformity tr.open { border: 0; padding-bottom: 0; }
+  table.conformity td { border: 0; padding: 0.3mm 0; white-space: normal; } table.conformity td:first-child { flex: 1 1 60%; } table.conformity td[colspan] { flex-basis: 100%; } table.conformity td:last-child:not([colspan]) { order: -1; }
+  table.conformity td:nth-child(2)::before { content: "limit "; } table.conformity td:nth-child(3)::before { content: "accepted at "; } table.conformity td:nth-child(5)::before { content: "n "; }
+  table.conformity td:nth-child(6)::before { content: "margin "; } table.conformity td:nth-child(7)::before { content: "risk "; } table.conformity td:nth-child(n+2)::before { color: var(--soft); }
 }
 @media print {
   .scroll { overflow: visible; } a { color: inherit; text-decoration: none; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/terminal.h"
+#include "probes/core/how_many.h"
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"
 #include "reports/exports/cells.h"
@@ -189,7 +190,8 @@ std::string facts(const Mapping& mapping) {
   if (!catalogue.note.empty()) rows.emplace_back("Left out", escape(catalogue.note));
   rows.emplace_back("Run",
                     escape(fmt::format("{}, {} to {}", run.journal.run_id, run.journal.begin, run.journal.last)));
-  rows.emplace_back("Site", escape(fmt::format("{}, {} nodes", run.plan.site.name, run.plan.site.nodes.size())));
+  rows.emplace_back("Site",
+                    escape(fmt::format("{}, {}", run.plan.site.name, how_many(run.plan.site.nodes.size(), "node"))));
   rows.emplace_back("Profile", escape(fmt::format("{} revision {}", run.plan.profile.name, run.plan.profile.revision)));
   rows.emplace_back("Verdict", escape(judge::to_string(mapping.run->content.verdict.overall)));
   rows.emplace_back("Standing", escape(standing_words(*mapping.run)));
@@ -210,9 +212,9 @@ std::string table(const Mapping& mapping, std::size_t width) {
       line("catalogue", fmt::format("{} revision {}: {}", catalogue.name, catalogue.revision, catalogue.title));
   text += line("of", fmt::format("{}, read {}, {}", catalogue.document, catalogue.date, catalogue.address));
   if (!catalogue.note.empty()) text += line("note", catalogue.note);
-  text += line("run",
-               fmt::format("{} by {} revision {} on {} nodes of {}", run.run.journal.run_id, run.run.plan.profile.name,
-                           run.run.plan.profile.revision, run.run.plan.site.nodes.size(), run.run.plan.site.name));
+  text += line("run", fmt::format("{} by {} revision {} on {} of {}", run.run.journal.run_id, run.run.plan.profile.name,
+                                  run.run.plan.profile.revision, how_many(run.run.plan.site.nodes.size(), "node"),
+                                  run.run.plan.site.name));
   text += line("standing", standing_words(*mapping.run));
   text += line("verdict", judge::to_string(run.verdict.overall));
   if (!mapping.no_test.empty()) text += line("", mapping.no_test);

@@ -194,7 +194,7 @@ class Histories(NightBench):
         self.database.write_bytes(self.database.read_bytes()[:4096] + b"\xff" * 8192)
         self.assertEqual(self.drift("judge", "--json").returncode, DAMAGED)
         made = self.said(self.history("rebuild", "--from-records"))
-        self.assertIn("made again: 8 sweeps, 1 events, 0 baselines", made)
+        self.assertIn("made again: 8 sweeps, 1 event, 0 baselines", made)
         self.assertEqual(
             (self.said(self.drift("judge", "--json")), self.said(self.history("list")), self.exported()), before
         )
@@ -220,7 +220,7 @@ class Histories(NightBench):
         self.said(self.accept(self.figure()))
         key = ["--key", self.scratch / "state/assay/machine.key.pub"]
         done = self.history("baseline", self.run_directory / "dossier", *key)
-        self.assertIn("series are held against the acceptance", self.said(done))
+        self.assertIn("held against the acceptance", self.said(done))
         self.assertFalse(done.stdout.startswith("0 "), done.stdout)
         (self.run_directory / "dossier/report.html").write_text("ACCEPTED")
         done = self.history("baseline", self.run_directory / "dossier", *key)

@@ -1,6 +1,7 @@
 """`assay export pdf`: by chromium, where it is installed, the text read back with pdftotext; and without any program that prints."""
 import itertools
 import json
+import re
 import shutil
 import unittest
 
@@ -30,6 +31,12 @@ EXTREMES = [
     1.797e308,
 ]
 EXTREMES += [-number for number in EXTREMES]
+
+# The widths of page.html at so many pixels: of the page itself, and of the first table of section 1 within its frame.
+FRAME = """<iframe src="page.html" style="width:%dpx;height:1500px;border:0" onload="
+const page = this.contentDocument, box = page.querySelector('table.conformity').parentElement;
+document.body.textContent = ['widths', page.documentElement.scrollWidth, this.clientWidth, box.scrollWidth, box.clientWidth].join(' ');
+"></iframe>"""
 
 
 class Printed(Bench):
@@ -110,6 +117,22 @@ class Printed(Bench):
                 text = "\n".join(pages)
                 for words in ("What to do", "Statement of conformity", "report.html", "What is not claimed"):
                     self.assertIn(words, text)
+
+    @unittest.skipUnless(BROWSER, "no chromium on this machine")
+    def test_the_statement_of_conformity_fits_a_telephone_and_a_tablet(self):
+        fleet = self.scratch / "fleet"
+        self.command("simulate", "--profile", "host-network", "--nodes", 8, "--out", fleet, code=0)
+        page = (fleet / "report.html").read_text()
+        (self.scratch / "page.html").write_text(re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page))
+        for width in (390, 768):
+            with self.subTest(width):
+                frame = self.scratch / f"frame-{width}.html"
+                frame.write_text(FRAME % width)
+                options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
+                shown = run(BROWSER, *options, "--virtual-time-budget=20000", "--dump-dom", frame.as_uri()).stdout
+                whole, most, inner, frame_width = map(int, re.search(r"widths (\d+) (\d+) (\d+) (\d+)", shown).groups())
+                self.assertLessEqual(whole, most)
+                self.assertLessEqual(inner, frame_width)
 
     @unittest.skipUnless(BROWSER, "no chromium on this machine")
     @unittest.skipUnless(shutil.which("pdftotext"), "no pdftotext on this machine (apt-get install poppler-utils)")

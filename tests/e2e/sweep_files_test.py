@@ -1,11 +1,12 @@
 """What sweeps leave for others: the verdict of a node, read fast, and the files that start sweeps."""
 import json
+import re
 import shutil
 import subprocess
 import time
 
-from harness import BIN, main
-from nightly import NightBench
+from harness import BIN, main, requirement
+from nightly import NightBench, nightly
 
 READ_S = 0.1  # in which the cached verdict must be read
 
@@ -57,6 +58,25 @@ class Install(NightBench):
                 text=True,
             )
             self.assertNotIn("assay-sweep", said.stderr)
+
+    def test_the_night_of_a_timer_and_of_the_head_sweeps_and_judges(self):
+        node = {"name": "n01", "launcher": "local", "directory": str(self.work)}
+        site = self.write("site.json", {"schema": "assay.site/1", "name": "bench", "nodes": [node]})
+        profile = self.write("night.json", nightly(requirement("r")))
+        for what in ("timer", "slurm"):
+            folder = self.scratch / f"fleet-{what}"
+            files = self.files(what, "--site", site, "--profile", profile, "--folder", folder)
+            if what == "timer":
+                line = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", files["assay-sweep.service"].read_text(), re.M)[1]
+                line = line.replace("$$", "$").replace("%%", "%")  # as systemd reads it
+            else:
+                line = files["assay-sweep.sh"].read_text().replace(" --slurm", "")
+            for night in range(2):  # the second one reads the report of the first
+                done = subprocess.run(["/bin/sh", "-c", line], env=self.environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                report = json.loads((folder / "drift.json").read_text())
+                self.assertEqual((report["nights"], report["coverage"]["measured"]), (1, 1))
+                time.sleep(1 - time.time() % 1)  # the folder of a sweep is named by the second
 
     def test_scripts_are_ones_that_sh_takes_and_nothing_is_overwritten(self):
         for what in ("slurm", "npd"):

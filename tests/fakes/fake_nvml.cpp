@@ -311,6 +311,16 @@ Return nvmlDeviceGetMigMode(Device d, unsigned* now, unsigned* pending) {
   *pending = 0;
   return number(d, "mig_mode", now);
 }
+Return nvmlDeviceGetMaxMigDeviceCount(Device d, unsigned* out) {
+  *out = 7;
+  return d->state.contains("mig_instances") ? kSuccess : kNotSupported;
+}
+Return nvmlDeviceGetMigDeviceHandleByIndex(Device d, unsigned index, Device* out) {
+  *out = d;
+  unsigned made = 0;
+  const Return code = number(d, "mig_instances", &made);
+  return code == kSuccess && index >= made ? kNotFound : code;
+}
 Return nvmlDeviceGetTotalEccErrors(Device d, int kind, int period, unsigned long long* out) {
   return number(
       d,

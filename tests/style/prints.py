@@ -16,7 +16,7 @@ SAFE = re.compile(
 OWN = {
     "orchestrator/cli/main.cpp": ["completion_script(shell, app", "manual_page(app)", "app.help()"],
     "orchestrator/cli/run_command.cpp": [
-        "extra tests to locate faults",
+        "to locate faults",
         "outcome, count",
         "shown(directory)",
         "pass {} of {}{}",
@@ -26,7 +26,7 @@ OWN = {
     "orchestrator/cli/run_stages.cpp": ["step.id"],
     "orchestrator/cli/bundle_command.cpp": ["files->size()"],
     "orchestrator/cli/plan_command.cpp": ["table_row", "all.dump(1)", "program.description"],
-    "orchestrator/fleet/import_command.cpp": ["figures of {} imported"],
+    "orchestrator/fleet/import_command.cpp": ["{} of {} imported"],
     "orchestrator/fleet/sweep_command.cpp": ["nothing is due tonight"],
     "orchestrator/fleet/verdict_command.cpp": ["verdicts written"],
     "orchestrator/cli/site_command.cpp": [
@@ -53,7 +53,7 @@ OWN = {
         "kMostHeads",
     ],
     "reports/fleet/draw_command.cpp": ["cells.size()"],
-    "reports/fleet/commons_command.cpp": ["groups of figures, signed", "withheld: fewer than"],
+    "reports/fleet/commons_command.cpp": ["of figures, signed", "withheld: fewer than"],
 }
 FEWEST = 30  # fewer statements mean that the sources were not found
 

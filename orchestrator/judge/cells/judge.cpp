@@ -160,8 +160,7 @@ class Judge {
       one.reason = why;
       all.push_back(settled_cell(std::move(one)));
     }
-    if (auto wrong = wrong_number(plan_, requirement, different_parts(pools), whole))
-      all.push_back(settled_cell(std::move(*wrong)));
+    if (auto wrong = wrong_number(plan_, requirement, pools, whole)) all.push_back(settled_cell(std::move(*wrong)));
     return all;
   }
 

@@ -40,7 +40,7 @@ struct JudgedSteps {
             const StepEvidence& found) {
     identities.look(step, found);
     statements.look(components, step, found);
-    parts.look(step, found);
+    parts.look(plan, step, found);
     looks.look(plan, step, found);
   }
   /// Takes those of the steps after these.

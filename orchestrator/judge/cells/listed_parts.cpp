@@ -5,19 +5,85 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace assay::judge {
 namespace {
 
+constexpr std::string_view kGpusListed = "gpus_listed", kDrives = "drives";
+
 /// The kind of part of which `record` lists all; empty if it lists none.
 std::string listed_kind(const Record& record) {
-  if (std::ranges::find(record.conditions, "gpus_listed", &Condition::name) != record.conditions.end()) return "gpu";
-  if (std::ranges::find(record.measurements, "drives", &Measurement::metric) != record.measurements.end())
+  if (std::ranges::find(record.conditions, kGpusListed, &Condition::name) != record.conditions.end()) return "gpu";
+  if (std::ranges::find(record.measurements, kDrives, &Measurement::metric) != record.measurements.end())
     return "drive";
   return "";
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+/// The names of the parts of one kind in a record.
+struct PartNames {
+  std::set<std::string> all;     ///< their subjects
+  std::set<std::string> usable;  ///< every name of those that are no port without a link
+  bool with_rdma = false;
+};
+
+PartNames names_in(const Record& record, std::string_view kind) {
+  constexpr std::string_view kNames[] = {"serial", "pci_address", "mac_address", "rdma_device", "guid"};
+  PartNames names;
+  std::set<std::string> down;
+  for (const auto& one : record.conditions) {
+    if (one.subject.kind == kind && one.name == "link" && one.value == Value{std::string("down")})
+      down.insert(one.subject.id);
+  }
+  const auto note = [&](const Subject& subject) {
+    if (subject.kind != kind || !names.all.insert(lower_case(subject.id)).second) return;
+    if (!down.contains(subject.id)) names.usable.insert(lower_case(subject.id));
+  };
+  for (const auto& one : record.measurements) note(one.subject);
+  for (const auto& one : record.conditions) {
+    note(one.subject);
+    const auto* text = std::get_if<std::string>(&one.value);
+    if (one.subject.kind != kind || text == nullptr || std::ranges::find(kNames, one.name) == std::end(kNames))
+      continue;
+    names.with_rdma = names.with_rdma || one.name == "rdma_device";
+    if (down.contains(one.subject.id)) continue;
+    std::istringstream words(lower_case(*text));
+    for (std::string word; words >> word;) names.usable.insert(word);
+  }
+  return names;
+}
+
+/// The parts of `kind` that the site names of `node`, in its parts or as RDMA devices of its planes, and `record`
+/// lacks. Devices of planes only where the record has any: one of software is no part of an inventory.
+std::set<std::string> absent_in(const Record& record, const site::Node& node, const std::string& kind) {
+  const auto named = node.part_names.find(kind);
+  const bool of_planes = kind == "nic" && !node.planes.empty();
+  std::set<std::string> absent;
+  if (named == node.part_names.end() && !of_planes) return absent;
+  const PartNames names = names_in(record, kind);
+  if (named != node.part_names.end()) {
+    for (const auto& name : named->second) {
+      if (!names.usable.contains(lower_case(name))) absent.insert(name);
+    }
+  }
+  if (!of_planes || !names.with_rdma) return absent;
+  for (const auto& [plane, ports] : node.planes) {
+    for (const auto& port : ports) {
+      const std::string whole = lower_case(port.device);
+      const std::string name = names.all.contains(whole) ? whole : whole.substr(0, whole.find('/'));
+      if (!name.empty() && !names.usable.contains(name)) absent.insert(port.device);
+    }
+  }
+  return absent;
 }
 
 /// The result of `step` that shows a wrong number of parts best: of a requirement of that kind, else one that would
@@ -71,10 +137,16 @@ bool is_of_all(const plan::Step* step) {
 
 }  // namespace
 
-void ListedParts::look(const plan::Step& step, const StepEvidence& found) {
+std::string_view listed_kind(const Description& description) {
+  if (description.has_condition(kGpusListed)) return "gpu";
+  return description.metric(kDrives) != nullptr ? "drive" : "";
+}
+
+void ListedParts::look(const plan::Plan& plan, const plan::Step& step, const StepEvidence& found) {
   if (step.nodes.size() != 1) return;
+  const site::Node* const node = plan.site.node(step.nodes.front());
   for (const Record& record : found.records) {
-    count(step, record);
+    if (node != nullptr) count(*node, step, record);
     const std::string kind = listed_kind(record);
     if (kind.empty()) continue;
     Parts& parts = of_node_[{step.nodes.front(), kind}];
@@ -89,32 +161,71 @@ void ListedParts::look(const plan::Step& step, const StepEvidence& found) {
 void ListedParts::look(ListedParts&& later) {
   for (auto& [place, parts] : later.of_node_) of_node_[place].merge(parts);
   for (auto& [place, count] : later.counted_) {
-    if (Count& own = counted_[place]; count.lowest < own.lowest) own = std::move(count);
+    const auto [known, fresh] = counted_.try_emplace(place, std::move(count));
+    if (fresh) continue;
+    Count& own = known->second;
+    if (count.lowest < own.lowest || own.step.empty()) own.step = std::move(count.step);
+    own.lowest = std::min(own.lowest, count.lowest);
+    own.highest = std::max(own.highest, count.highest);
+    own.absent.merge(count.absent);
+    own.partitioned.merge(count.partitioned);
   }
 }
 
-void ListedParts::count(const plan::Step& step, const Record& record) {
+void ListedParts::count(const site::Node& node, const plan::Step& step, const Record& record) {
+  const auto of_kind = [&](std::string_view kind) -> Count& {
+    Count& own = counted_[{node.name, std::string(kind)}];
+    if (own.step.empty()) own.step = step.id;
+    return own;
+  };
+  const auto name_absent = [&](const std::string& kind) {
+    if (auto absent = absent_in(record, node, kind); !absent.empty()) of_kind(kind).absent.merge(absent);
+  };
   for (const auto& measured : record.measurements) {
     const auto* known = std::ranges::find(kPartCounts, measured.metric, [](const auto& one) { return one.first; });
     if (known == std::end(kPartCounts) || measured.subject.kind != "node") continue;
-    const double lowest = std::ranges::min(measured.samples);
-    if (Count& own = counted_[{step.nodes.front(), std::string(known->second)}]; lowest < own.lowest)
-      own = {.lowest = lowest, .step = step.id};
+    Count& own = of_kind(known->second);
+    const auto [lowest, highest] = std::ranges::minmax(measured.samples);
+    if (lowest < own.lowest) own.step = step.id;
+    own.lowest = std::min(own.lowest, lowest);
+    own.highest = std::max(own.highest, highest);
+    name_absent(std::string(known->second));
+  }
+  if (const std::string kind = listed_kind(record); !kind.empty()) name_absent(kind);
+  for (const auto& one : record.conditions) {
+    if ((one.name == "mig_mode" || one.name == "mig") && one.subject.kind == "gpu" && one.value == Value{true})
+      of_kind("gpu").partitioned.insert(one.subject.id);
   }
 }
 
-std::map<std::size_t, std::string> ListedParts::fewer_than_said(const plan::Plan& plan, const Results& results) const {
+std::map<std::size_t, std::string> ListedParts::unlike_site(const plan::Plan& plan, const Results& results) const {
   std::map<std::size_t, std::string> reasons;
   for (const auto& [place, count] : counted_) {
     const auto& [name, kind] = place;
     const site::Node* const node = plan.site.node(name);
-    if (node == nullptr || !node->parts.contains(kind) || plan.profile.per_node.contains(kind)) continue;
-    const int said = node->parts.at(kind);
-    const auto shown = count.lowest < said ? shown_by(plan, results, count.step, kind) : std::nullopt;
+    if (node == nullptr) continue;
+    const auto stated = node->parts.find(kind);
+    const bool designed = plan.profile.per_node.contains(kind);
+    std::string why;
+    const auto add = [&](std::string reason) { why += (why.empty() ? "" : " ") + std::move(reason); };
+    if (stated != node->parts.end() && !designed) {
+      const bool more = kind == "gpu_instance" && count.highest > stated->second;
+      if (count.lowest < stated->second || more)
+        add(fmt::format("{} parts of kind {} counted; the site says that {} has {}.",
+                        more ? count.highest : count.lowest, kind, name, stated->second));
+    }
+    if (!count.absent.empty())
+      add(fmt::format("Of the parts of kind {} that the site names of {}, absent or without a link: {}.", kind, name,
+                      fmt::join(count.absent, ", ")));
+    if (!count.partitioned.empty() && (stated != node->parts.end() || designed) &&
+        !node->parts.contains("gpu_instance"))
+      add(fmt::format(
+          "Partitioned (MIG), so no whole GPU of {}: {}. Switch MIG off, or state gpu_instance in the site.", name,
+          fmt::join(count.partitioned, ", ")));
+    const auto shown = why.empty() ? std::nullopt : shown_by(plan, results, count.step, kind);
     if (!shown) continue;
     std::string& reason = reasons[*shown];
-    reason += fmt::format("{}{} parts of kind {} counted; the site says that {} has {}.", reason.empty() ? "" : " ",
-                          count.lowest, kind, name, said);
+    reason += (reason.empty() ? "" : " ") + why;
   }
   return reasons;
 }
@@ -137,8 +248,8 @@ std::string ListedParts::missing(const std::string& node, const std::string& kin
 }
 
 void ListedParts::hold(const plan::Plan& plan, Results& results) const {
-  std::map<std::size_t, std::string> fewer = fewer_than_said(plan, results);
-  if (of_node_.empty() && fewer.empty()) return;
+  std::map<std::size_t, std::string> unlike = unlike_site(plan, results);
+  if (of_node_.empty() && unlike.empty()) return;
   std::map<std::string_view, const plan::Requirement*> requirements;
   for (const auto& one : plan.profile.requirements) requirements.emplace(one.id, &one);
   std::map<std::size_t, std::string> reasons;  // by the last result of a requirement on a node
@@ -153,13 +264,13 @@ void ListedParts::hold(const plan::Plan& plan, Results& results) const {
     if (std::string reason = missing(first.node, kind, results, begin, end); !reason.empty())
       reasons[end - 1] = std::move(reason);
   }
-  if (reasons.empty() && fewer.empty()) return;
+  if (reasons.empty() && unlike.empty()) return;
   Results all;
   for (std::size_t i = 0; i < results.size(); ++i) {
     all.push_back(std::move(results[i]));
     if (const auto reason = reasons.find(i); reason != reasons.end())
       open_node(all, reason->second, all.back().required);
-    if (const auto reason = fewer.find(i); reason != fewer.end()) open_node(all, reason->second, true);
+    if (const auto reason = unlike.find(i); reason != unlike.end()) open_node(all, reason->second, true);
   }
   results = std::move(all);
 }

@@ -11,10 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/plan/repeat.h"
 
 namespace assay::judge {
 namespace {
+
+const std::string kGpuInstance = "gpu_instance";
 
 /// Ranks of a step whose nodes work together: as many on each as its parameters say, or as the node has GPUs.
 std::size_t ranks_of(const plan::Plan& plan, const plan::Step& step) {
@@ -45,25 +48,36 @@ std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Req
                               ? std::nullopt
                               : plan::designed_parts(plan.profile, *node, std::string(word_of(requirement.scope)));
     if (!designed) return std::nullopt;
-    most += static_cast<std::size_t>(*designed);
+    const auto instances = node->parts.find(kGpuInstance);
+    const bool divided = requirement.scope == plan::JudgedScope::gpu && instances != node->parts.end();
+    most += static_cast<std::size_t>(divided ? std::max(*designed, instances->second) : *designed);
   }
   return most;
 }
 
-std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement, std::size_t seen,
-                                   Result node) {
+std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement,
+                                   const std::map<Subject, Pool>& pools, Result node) {
   const std::string kind(word_of(requirement.scope));
   const site::Node* place = plan.site.node(node.node);
   if (node.subject.kind != "node" || !plan.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
-  const auto designed = plan::designed_parts(plan.profile, *place, kind);
+  const auto instances = static_cast<std::size_t>(
+      std::ranges::count_if(pools, [](const auto& one) { return one.first.id.starts_with("MIG-"); }));
+  const auto stated = place->parts.find(kGpuInstance);
+  const bool divided = instances > 0 && stated != place->parts.end();
+  const auto designed = divided ? stated->second : plan::designed_parts(plan.profile, *place, kind);
+  const std::size_t seen = divided ? instances : different_parts(pools) - instances;
   if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
   const bool more = designed && seen > static_cast<std::size_t>(*designed);
   node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
-  node.reason = designed ? fmt::format("{} subjects of kind {} measured; the design has {}.", seen, kind, *designed)
+  const std::string measured = fmt::format("{} subjects of kind {} measured", seen, divided ? kGpuInstance : kind);
+  node.reason = designed ? fmt::format("{}; the design has {}.", measured, *designed)
                          : fmt::format(
-                               "{} subjects of kind {} measured; the site does not say how many node {} has "
-                               "(parts), so that a missing one would go unnoticed.",
-                               seen, kind, node.node);
+                               "{}; the site does not say how many node {} has (parts), so that a missing one "
+                               "would go unnoticed.",
+                               measured, node.node);
+  if (instances > 0 && !divided)
+    node.reason +=
+        fmt::format(" {} are instances of partitioned GPUs (MIG), of which the site states no number.", instances);
   return node;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <vector>
 
+#include "orchestrator/judge/cells/pool.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/plan.h"
 
@@ -15,10 +17,11 @@ namespace assay::judge {
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
                                          const plan::Step& step);
 
-/// `node`, the result of a node's own cell, when it showed more or fewer subjects, `seen`, than a node of this design
-/// has: the missing one is the one that is broken.
-std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement, std::size_t seen,
-                                   Result node);
+/// `node`, the result of a node's own cell, when `pools` are of more or fewer subjects than a node of this design has:
+/// the missing one is the one that is broken. Instances of GPUs (MIG) are no GPUs; their number is that of gpu_instance
+/// of the node in the site.
+std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requirement& requirement,
+                                   const std::map<Subject, Pool>& pools, Result node);
 
 /// How many figures the plan wants that vary between runs, one of each subject, by the design of its nodes.
 double figures_of(const plan::Plan& plan);

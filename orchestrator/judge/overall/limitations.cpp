@@ -71,35 +71,38 @@ std::vector<Deviation> without_advisory(const plan::Plan& plan, const Results& r
 
 /// The numbers of parts in the site that no step counts.
 std::vector<Deviation> uncounted(const plan::Plan& plan) {
-  std::set<std::pair<std::string_view, std::string_view>> counted;  // node and kind
+  std::set<std::pair<std::string_view, std::string_view>> counted, listed;  // node and kind
   for (const auto& step : plan.steps) {
     const auto probe = plan.probes.find(step.probe);
     if (probe == plan.probes.end() || step.nodes.size() != 1) continue;
     for (const auto& [metric, kind] : kPartCounts) {
       if (probe->second.description.metric(metric) != nullptr) counted.emplace(step.nodes.front(), kind);
     }
+    listed.emplace(step.nodes.front(), listed_kind(probe->second.description));
   }
   std::map<std::string_view, std::vector<std::string_view>> kinds;
   for (const auto& node : plan.site.nodes) {
     for (const auto& [kind, count] : node.parts) {
       const bool designed =
           plan.profile.per_node.contains(kind) || (kind == "gpu" && plan.profile.per_node.contains("pair"));
-      if (!designed && !counted.contains({node.name, kind})) kinds[kind].push_back(node.name);
+      const bool named = node.part_names.contains(kind);
+      if (counted.contains({node.name, kind}) || (named && listed.contains({node.name, kind}))) continue;
+      if (named || !designed) kinds[kind].push_back(node.name);
     }
   }
   std::vector<Deviation> deviations;
   for (const auto& [kind, nodes] : kinds) {
     const std::string more = nodes.size() > 1 ? fmt::format(" and {} more", nodes.size() - 1) : "";
-    deviations.push_back({.what = fmt::format("Not checked, because nothing counts them: the parts of kind {} that the "
-                                              "site states of {}{}.",
-                                              kind, nodes.front(), more),
-                          .kind = DeviationKind::not_checked});
+    deviations.push_back(
+        {.what = fmt::format("Not checked, because nothing counts or names them: the parts of kind {} that the "
+                             "site states of {}{}.",
+                             kind, nodes.front(), more),
+         .kind = DeviationKind::not_checked});
   }
   return deviations;
 }
 
-}  // namespace
-
+/// The sentence on required limits that only the machines themselves set; empty if there are none.
 std::string relative_only(const plan::Plan& plan, const Results& results) {
   std::set<std::string_view> checked;  // requirements with a cell that was held to them
   for (const auto& result : results) {
@@ -120,12 +123,15 @@ std::string relative_only(const plan::Plan& plan, const Results& results) {
       alone.size(), plan.profile.requirements.size(), alone.front());
 }
 
+}  // namespace
+
 void claim_less(const plan::Plan& plan, Verdict& verdict) {
   for (auto& deviation : not_checked(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : without_advisory(plan, verdict.results)) verdict.deviations.push_back(std::move(deviation));
   for (auto& deviation : uncounted(plan)) verdict.deviations.push_back(std::move(deviation));
   const std::string relative = relative_only(plan, verdict.results);
   if (relative.empty()) return;
+  verdict.reason += " " + relative;
   const std::string& why = plan.profile.relative_only;
   verdict.deviations.push_back(
       {.what = relative + (why.empty() ? "" : " The profile says why: " + why), .kind = DeviationKind::relative_only});

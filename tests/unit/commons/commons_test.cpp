@@ -222,6 +222,27 @@ TEST_F(ContributionTest, takes_nodes_of_one_name_at_two_sites_for_two_and_one_ma
   EXPECT_EQ(boards(), std::set<std::uint64_t>{16}) << "no serial number";
 }
 
+TEST_F(ContributionTest, of_another_signer_with_a_board_that_was_contributed_is_not_added_up) {
+  make(true);
+  auto run = open(run_ + "/dossier");
+  const auto given = [&](const char* serial) {
+    const std::string node = run.content.run.plan.site.nodes.front().name;
+    run.serials[node] = {serial};
+    run.content.run.journal.node_facts[node]["hypervisor"] = "none";
+    const auto made = contribution_of({run}).value();
+    return Document{
+        .kind = FileKind::contribution, .made_on = "2026-01-05", .figures = made.figures, .boards = made.boards};
+  };
+  const Document one = given("4c4c4544-0042-4a10-8051-b7c04f4e3132"),
+                 other = given("4c4c4544-0042-4a10-8051-b7c04f4e3133");
+  EXPECT_EQ(one.boards.size(), 1U);
+  EXPECT_EQ(signed_text(one, key_)->find("b7c04f4e3132"), std::string::npos);
+  EXPECT_TRUE(merge_of({signed_by('a', one), signed_by('b', other)}));
+  EXPECT_NE(said(merge_of({signed_by('a', one), signed_by('b', one)})).find("has a board that a file has, "),
+            std::string::npos);
+  EXPECT_TRUE(given("7XK2H13").boards.empty()) << "a serial number could be guessed";
+}
+
 TEST_F(ContributionTest, leaves_out_figures_whose_record_has_no_model) {
   fixture::make_run(run_, fixture::Kind::accepted);
   sign();

@@ -215,6 +215,22 @@ TEST(Drift, a_new_part_begins_anew_and_is_not_flagged) {
   EXPECT_EQ(seen.last.coverage.units, 40U) << "the part that was taken out is not waited for";
 }
 
+TEST(Drift, a_new_part_that_is_slow_from_its_first_night_is_flagged_in_it_and_confirmed) {
+  const NightFaults faults = {
+      .faults =
+          {{.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50},
+           {.kind = NightFaultKind::step, .unit = "n00003", .metric = "simulated.m00", .from_night = 50, .ratio = 0.8}},
+      .unit_spread = 0.01};
+  const Seen seen = watch(40, 2, 60, faults, strict());
+  ASSERT_EQ(seen.units, std::vector<std::string>{"node:n00003-50"});
+  EXPECT_EQ(seen.raised_night, 50);
+  const Flag& flag = seen.last.flags.at(0);
+  EXPECT_EQ(flag.rule, Rule::below_fleet);
+  EXPECT_EQ(flag.state, UnitState::confirmed);
+  EXPECT_NEAR(flag.ratio, 0.8, 0.05);
+  EXPECT_TRUE(flag.words.starts_with("New here, it is at ")) << flag.words;
+}
+
 TEST(Drift, visits_that_are_preempted_raise_nothing_and_leave_holes) {
   const Seen seen = watch(60, 3, 90, only({.kind = NightFaultKind::preempt, .from_night = 0, .sigma = 0, .p = 0.3}));
   EXPECT_LE(seen.flags, 4U);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/fake_nvml.h"
 #include "tests/unit/fake_tree.h"
 #include "tests/unit/health/smbios_table.h"
 #include "tests/unit/paths.h"
@@ -125,6 +126,27 @@ TEST(health_inventory, records_exactly_what_the_machine_tells) {
   EXPECT_EQ(value_of(record, "pci_address", drive), Value{std::string("0000:c1:00.0")});
   EXPECT_EQ(value_of(record, "numa_node", drive), std::nullopt);
   EXPECT_EQ(value_of(record, "link", {"nic", "eth1"}), Value{std::string("down")});
+}
+
+TEST(health_inventory, partitioned_gpus_and_the_guids_of_ports_are_recorded) {
+  const FakeNvml fake("healthy", R"({"gpu": {"mig_mode": 1, "mig_instances": 7}})"), whole("healthy");
+  const FakeTree tree;
+  tree.file("proc/meminfo", "MemTotal: 1024 kB\n");
+  tree.file("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  tree.file("sys/class/infiniband/mlx5_0/node_guid", "0c42:a103:00f4:1234\n");
+  tree.directory("sys/class/infiniband/mlx5_0/device");
+  tree.directory("sys/class/net");
+  const auto recorded = [&](const FakeNvml& nvml) {
+    return record_of(probe_file("health_inventory"), {"--root", tree.path(), "--nvml-library", nvml.library()});
+  };
+  const Record record = recorded(fake), other = recorded(whole);
+  ASSERT_EQ(record.end.status, Status::complete) << record.end.reason;
+  const Subject node{"node", std::get<std::string>(record.start.host.at("name"))}, gpu{"gpu", uuid_of(3)};
+  EXPECT_EQ(value_of(record, "guid", {"nic", "mlx5_0"}), Value{std::string("0c42:a103:00f4:1234")});
+  EXPECT_EQ(value_of(record, "mig_mode", gpu), Value{true});
+  EXPECT_EQ(samples_of(record, "gpu_instances", node), std::vector<double>{56});
+  EXPECT_EQ(value_of(other, "mig_mode", gpu), Value{false});
+  EXPECT_EQ(samples_of(other, "gpu_instances", node), std::vector<double>{});
 }
 
 TEST(health_inventory, counts_are_absent_and_not_zero_where_nothing_is_told) {

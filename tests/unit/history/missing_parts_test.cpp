@@ -86,7 +86,7 @@ TEST(MissingPart, a_gpu_that_is_in_no_record_beside_its_neighbour_is_overdue_at_
   nights.add({"n1/node:1", "n1/gpu:0", "n1/drive:4"});
   EXPECT_EQ(nights.missing(), Names{"gpu:1 missing"});
   EXPECT_EQ(exit_code(nights.report()), 3);
-  EXPECT_NE(summary_text(nights.report()).find("gpu:1 on n1: 1 nights, missing"), std::string::npos);
+  EXPECT_NE(summary_text(nights.report()).find("gpu:1 on n1: 1 night, missing"), std::string::npos);
   nights.add({"n1/node:1", "n1/drive:4"}, {"drive"});
   EXPECT_EQ(nights.missing(), Names{"gpu:1 missing"});
   nights.add(kAll);

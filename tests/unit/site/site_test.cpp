@@ -38,6 +38,19 @@ TEST(Site, nodes_of_slurm_are_all_of_one_machine_and_others_may_be_mixed) {
   EXPECT_NE(error_of(R"([{"name": "a", "launcher": "ssh", "machine": "sparc"}])").find("machine"), std::string::npos);
 }
 
+TEST(Site, parts_are_stated_by_number_or_by_name) {
+  const auto site = read_site(R"({"schema": "assay.site/1", "name": "s", "nodes": [{"name": "n1", "launcher": "ssh",
+      "parts": {"gpu": 8, "gpu_instance": 56, "nic": ["mlx5_0", "0000:18:00.0"]}}]})",
+                              "s.json");
+  ASSERT_TRUE(site) << site.error().text();
+  EXPECT_EQ(site->nodes[0].parts, (std::map<std::string, int>{{"gpu", 8}, {"gpu_instance", 56}, {"nic", 2}}));
+  EXPECT_EQ(site->nodes[0].part_names.at("nic"), (std::vector<std::string>{"mlx5_0", "0000:18:00.0"}));
+  EXPECT_EQ(to_json(read_site(to_json(*site).dump(), "again").value()), to_json(*site));
+  for (const char* bad :
+       {R"({"nic": []})", R"({"nic": ["a", "a"]})", R"({"gpu_instance": ["MIG-a"]})", R"({"nic": ["a b"]})"})
+    EXPECT_NE(error_of(R"([{"name": "n1", "launcher": "ssh", "parts": )" + std::string(bad) + "}]"), "accepted") << bad;
+}
+
 TEST(Site, every_launcher_comes_back_from_its_own_document) {
   const char* const text = R"({"schema": "assay.site/1", "name": "s",
     "slurm": {"partition": "gpu", "account": "lab", "gres": "gpu:8", "time": "2:00:00", "wait_s": 900, "port": 28699},
@@ -212,7 +225,7 @@ TEST(SiteCheck, a_clock_is_off_by_the_least_that_must_be_true) {
   const SiteCheck check = compare_nodes({answer("n1", {}, 0.4), answer("n2", {}, -3.0)});
   EXPECT_EQ(check.clocks, (std::map<std::string, double>{{"n2", -3.0}}));
   EXPECT_EQ(check_text(check),
-            "n2: clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts are the same, 1 differ\n");
+            "n2: clock is behind by at least 3.0 s\n2 of 2 nodes reached; 0 facts the same, 1 differ\n");
 }
 
 TEST(SiteCheck, a_node_that_is_not_reached_is_named_and_not_compared) {
@@ -220,7 +233,7 @@ TEST(SiteCheck, a_node_that_is_not_reached_is_named_and_not_compared) {
   const SiteCheck check = compare_nodes({answer("n1", {{"kernel", "6.1"}}), gone});
   EXPECT_TRUE(check.alike());
   EXPECT_EQ(check_text(check),
-            "n2: not reached (unreachable): no route\n1 of 2 nodes reached; 1 facts are the same, 0 differ\n");
+            "n2: not reached (unreachable): no route\n1 of 2 nodes reached; 1 fact the same, 0 differ\n");
 }
 
 TEST(SiteCheck, parts_are_counted_and_what_is_a_machines_own_is_left_out) {
