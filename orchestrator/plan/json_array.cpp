@@ -2,11 +2,10 @@
 #include "orchestrator/plan/json_array.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
-#include "orchestrator/files/in_parallel.h"
+#include "orchestrator/files/text_in_parts.h"
 
 namespace assay::plan {
 namespace {
@@ -27,19 +26,9 @@ void add_element(const LongArray& array, std::size_t i, std::string& text) {
   }
 }
 
-/// The texts of some elements at a time are made by several threads, and handed over in their order.
 void write_array(const LongArray& array, const files::TextSink& sink) {
-  constexpr std::size_t kOfPart = 64, kParts = 32;
   sink(array.count == 0 ? "[]" : "[");
-  for (std::size_t first = 0; first < array.count; first += kOfPart * kParts) {
-    std::array<std::string, kParts> texts;
-    const std::size_t parts = std::min(kParts, (array.count - first + kOfPart - 1) / kOfPart);
-    files::in_parallel(parts, files::usual_threads(), [&](unsigned, std::size_t part) {
-      const std::size_t begin = first + part * kOfPart;
-      for (std::size_t i = begin; i < std::min(begin + kOfPart, array.count); ++i) add_element(array, i, texts[part]);
-    });
-    for (const auto& text : texts) sink(text);
-  }
+  files::write_in_parts(array.count, sink, [&](std::size_t i, std::string& text) { add_element(array, i, text); });
   if (array.count > 0) sink("\n ]");
 }
 

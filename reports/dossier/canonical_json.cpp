@@ -38,7 +38,74 @@ std::u16string utf16(std::string_view text) {
   return units;
 }
 
-void write_string(std::string_view text, std::string& out) {
+/// Thrown inside this file only, so that the recursion needs no error path of its own.
+struct NotCanonical {
+  std::string what;
+};
+
+void write(const json& value, std::string& out);
+
+void write_object(const json& object, std::string& out) {
+  std::vector<std::pair<std::u16string, std::string>> sorted;
+  for (const auto& [key, unused] : object.items()) sorted.emplace_back(utf16(key), key);
+  std::ranges::sort(sorted);
+  out += '{';
+  for (const auto& [units, key] : sorted) {
+    if (out.back() != '{') out += ',';
+    add_canonical(key, out);
+    out += ':';
+    write(object.at(key), out);
+  }
+  out += '}';
+}
+
+void write_array(const json& array, std::string& out) {
+  out += '[';
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    if (i != 0) out += ',';
+    write(array[i], out);
+  }
+  out += ']';
+}
+
+void write(const json& value, std::string& out) {
+  switch (value.type()) {
+    case json::value_t::null:
+      out += "null";
+      return;
+    case json::value_t::boolean:
+      out += value.get<bool>() ? "true" : "false";
+      return;
+    case json::value_t::string:
+      return add_canonical(value.get_ref<const std::string&>(), out);
+    case json::value_t::array:
+      return write_array(value, out);
+    case json::value_t::object:
+      return write_object(value, out);
+    case json::value_t::number_float: {
+      const double number = value.get<double>();
+      if (!std::isfinite(number)) throw NotCanonical{"a number is not finite"};
+      out += es6_number(number);
+      return;
+    }
+    case json::value_t::number_unsigned:
+      if (value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestExact))
+        throw NotCanonical{value.dump() + " is beyond 2^53"};
+      out += value.dump();
+      return;
+    case json::value_t::number_integer:
+      if (value.get<std::int64_t>() > kLargestExact || value.get<std::int64_t>() < -kLargestExact)
+        throw NotCanonical{value.dump() + " is beyond 2^53"};
+      out += value.dump();
+      return;
+    default:
+      throw NotCanonical{"a value is not JSON"};
+  }
+}
+
+}  // namespace
+
+void add_canonical(std::string_view text, std::string& out) {
   out += '"';
   for (const char c : text) {
     switch (c) {
@@ -73,73 +140,6 @@ void write_string(std::string_view text, std::string& out) {
   }
   out += '"';
 }
-
-/// Thrown inside this file only, so that the recursion needs no error path of its own.
-struct NotCanonical {
-  std::string what;
-};
-
-void write(const json& value, std::string& out);
-
-void write_object(const json& object, std::string& out) {
-  std::vector<std::pair<std::u16string, std::string>> sorted;
-  for (const auto& [key, unused] : object.items()) sorted.emplace_back(utf16(key), key);
-  std::ranges::sort(sorted);
-  out += '{';
-  for (const auto& [units, key] : sorted) {
-    if (out.back() != '{') out += ',';
-    write_string(key, out);
-    out += ':';
-    write(object.at(key), out);
-  }
-  out += '}';
-}
-
-void write_array(const json& array, std::string& out) {
-  out += '[';
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    if (i != 0) out += ',';
-    write(array[i], out);
-  }
-  out += ']';
-}
-
-void write(const json& value, std::string& out) {
-  switch (value.type()) {
-    case json::value_t::null:
-      out += "null";
-      return;
-    case json::value_t::boolean:
-      out += value.get<bool>() ? "true" : "false";
-      return;
-    case json::value_t::string:
-      return write_string(value.get_ref<const std::string&>(), out);
-    case json::value_t::array:
-      return write_array(value, out);
-    case json::value_t::object:
-      return write_object(value, out);
-    case json::value_t::number_float: {
-      const double number = value.get<double>();
-      if (!std::isfinite(number)) throw NotCanonical{"a number is not finite"};
-      out += es6_number(number);
-      return;
-    }
-    case json::value_t::number_unsigned:
-      if (value.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestExact))
-        throw NotCanonical{value.dump() + " is beyond 2^53"};
-      out += value.dump();
-      return;
-    case json::value_t::number_integer:
-      if (value.get<std::int64_t>() > kLargestExact || value.get<std::int64_t>() < -kLargestExact)
-        throw NotCanonical{value.dump() + " is beyond 2^53"};
-      out += value.dump();
-      return;
-    default:
-      throw NotCanonical{"a value is not JSON"};
-  }
-}
-
-}  // namespace
 
 std::expected<std::string, InputError> canonical_json(const json& document) {
   std::string out;

@@ -31,9 +31,9 @@ class EvidencePaths {
 std::optional<InputError> check_contents_closed(const evidence::Manifest& manifest, const judge::Journal& journal);
 
 /// The error of the signatory; nothing if the statement lists one, whose key is the one in signer.pub (`signer_pem`)
-/// and has signed `envelope`.
-std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem,
-                                          const Envelope& envelope);
+/// and has signed `envelope`. The fingerprints of `signers` are known to have.
+std::optional<InputError> check_signatory(const Claims& claims, const std::string& signer_pem, const Envelope& envelope,
+                                          const std::vector<std::string>& signers);
 
 /// Whether report.html is the rendered evidence. A page of another renderer cannot be compared and may say anything, so
 /// it is refused unless the receiver passes over it.

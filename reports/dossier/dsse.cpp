@@ -33,16 +33,46 @@ std::string envelope_text(const Envelope& envelope) {
       .dump();
 }
 
+namespace {
+
+/// The members of an envelope, and its payload with base64 undone; nothing for one that is not strict.
+struct ReadEnvelope {
+  json document;
+  std::optional<std::string> payload;
+};
+
+/// Reads the JSON of an envelope. A payload in front, where assay writes it, is decoded where it stands: it may have
+/// 200 MB, all of them plain characters, or it is no base64.
+std::expected<ReadEnvelope, InputError> envelope_of(std::string_view text, const std::string& where) {
+  constexpr std::string_view kFirst = R"({"payload":")";
+  constexpr int kDeepest = 8;                // an envelope has three levels; unknown members may have some more
+  constexpr std::size_t kMostValues = 1000;  // read before any signature is checked: it may cost nothing
+  const JsonLimits limits{.max_bytes = kLargestEnvelope, .max_depth = kDeepest, .max_values = kMostValues};
+  if (text.starts_with(kFirst) && text.size() <= kLargestEnvelope) {
+    const std::string_view payload = text.substr(kFirst.size(), text.find('"', kFirst.size()) - kFirst.size());
+    if (auto decoded = base64_decoded(payload)) {
+      auto rest = parse_json(fmt::format("{}{}", kFirst, text.substr(kFirst.size() + payload.size())), where, limits);
+      if (rest) return ReadEnvelope{.document = std::move(*rest), .payload = std::move(*decoded)};
+    }
+  }
+  auto document = parse_json(text, where, limits);
+  if (!document) return std::unexpected(document.error());
+  const auto member = document->is_object() ? document->find("payload") : document->end();
+  const std::string* payload = member == document->end() ? nullptr : member->get_ptr<const std::string*>();
+  auto decoded = payload == nullptr ? std::nullopt : base64_decoded(*payload);
+  return ReadEnvelope{.document = std::move(*document), .payload = std::move(decoded)};
+}
+
+}  // namespace
+
 std::expected<Envelope, InputError> read_envelope(std::string_view text, const std::string& where) {
   const auto refused = [&](const std::string& at, const std::string& what) {
     return std::unexpected(
         InputError{at.empty() ? where : where + ": " + at, what, "this is not an envelope that assay-report wrote"});
   };
-  constexpr int kDeepest = 8;                // an envelope has three levels; unknown members may have some more
-  constexpr std::size_t kMostValues = 1000;  // read before any signature is checked: it may cost nothing
-  const auto document =
-      parse_json(text, where, {.max_bytes = kLargestEnvelope, .max_depth = kDeepest, .max_values = kMostValues});
-  if (!document) return std::unexpected(document.error());
+  auto members = envelope_of(text, where);
+  if (!members) return std::unexpected(members.error());
+  const json* const document = &members->document;
   if (!document->is_object()) return refused("", "is not a JSON object");
   const auto text_of = [](const json& object, const char* name) -> const std::string* {
     const auto member = object.find(name);
@@ -53,9 +83,8 @@ std::expected<Envelope, InputError> read_envelope(std::string_view text, const s
   if (type == nullptr) return refused("payloadType", "is missing or not a string");
   if (payload == nullptr) return refused("payload", "is missing or not a string");
   Envelope envelope{.payload_type = *type};
-  auto decoded = base64_decoded(*payload);
-  if (!decoded) return refused("payload", "is not strict base64");
-  envelope.payload = std::move(*decoded);
+  if (!members->payload) return refused("payload", "is not strict base64");
+  envelope.payload = std::move(*members->payload);
   const auto signatures = document->find("signatures");
   if (signatures == document->end() || !signatures->is_array() || signatures->empty())
     return refused("signatures", "has no signature");

@@ -51,17 +51,24 @@ std::optional<InputError> sign(Envelope& envelope, const Signer& signer);
 /// envelope_text of an envelope that its reader will take: nothing over `largest` bytes or that read_envelope refuses.
 std::expected<std::string, InputError> written(const Envelope& envelope, std::size_t largest);
 
-/// The text of an envelope with `document` in canonical JSON, signed by `signer`. Nothing is signed that the reader of
-/// such documents would refuse: `read` is that reader, of a payload and its name.
+/// The text of an envelope with `payload`, signed by `signer`. Nothing is signed that the reader of such documents
+/// would refuse: `read` is that reader, of a payload and its name.
+template <class Read>
+std::expected<std::string, InputError> signed_payload(std::string payload, const std::string& name,
+                                                      const Signer& signer, std::size_t largest, const Read& read) {
+  if (const auto again = read(payload, name); !again) return std::unexpected(again.error());
+  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(payload)};
+  if (auto problem = sign(envelope, signer)) return std::unexpected(*problem);
+  return written(envelope, largest);
+}
+
+/// The same of `document` in canonical JSON.
 template <class Read>
 std::expected<std::string, InputError> signed_text(const nlohmann::json& document, const std::string& name,
                                                    const Signer& signer, std::size_t largest, const Read& read) {
   auto payload = canonical_json(document);
   if (!payload) return std::unexpected(payload.error());
-  if (const auto again = read(*payload, name); !again) return std::unexpected(again.error());
-  Envelope envelope{.payload_type = std::string(kPayloadType), .payload = std::move(*payload)};
-  if (auto problem = sign(envelope, signer)) return std::unexpected(*problem);
-  return written(envelope, largest);
+  return signed_payload(std::move(*payload), name, signer, largest, read);
 }
 
 /// The signature by `key` over `message`, the envelope's pre-authentication encoding; nullptr when there is none.

@@ -156,13 +156,13 @@ std::expected<std::vector<std::string>, InputError> make_dossier(const SignReque
     if (auto problem = check_evidence(*examined, claims, {.now = utc_time(request.issued_at)}))
       return std::unexpected(*problem);
   }
-  const auto statement = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
+  auto statement = statement_text(claims, examined->run, examined->verdict, examined->verdict_sha256);
   if (!statement) return std::unexpected(statement.error());
   const bool simulated = examined->run.plan.simulation.has_value();  // verification takes no such statement
-  const auto text = signed_text(*statement, "statement", key, kLargestEnvelope,
-                                [&](const std::string& payload, const std::string& where) {
-                                  return simulated ? ReadStatement{} : read_statement(payload, where);
-                                });
+  const auto text = signed_payload(std::move(*statement), "statement", key, kLargestEnvelope,
+                                   [&](const std::string& payload, const std::string& where) {
+                                     return simulated ? ReadStatement{} : read_statement(payload, where);
+                                   });
   if (!text) return std::unexpected(text.error());
   if (auto problem = staging->write(staged(kStatementFile), *text)) return std::unexpected(*problem);
   if (auto problem = staging->publish(kDossier)) return std::unexpected(*problem);

@@ -39,8 +39,11 @@ std::expected<Signatures, InputError> check_signatures(const Envelope& envelope,
     stamps = std::move(*checked_stamps);
   }
   std::vector<PublicKey> checked = demands.keys;
+  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
+  std::map<std::string, const std::string*> made;  // by fingerprint; a payload may be large, and is hashed each time
   for (const auto& key : demands.keys) {
-    if (!is_signed_by(envelope, key)) {
+    const std::string* signature = made[key.fingerprint()] = signature_of(envelope, message, key);
+    if (signature == nullptr) {
       return std::unexpected(
           InputError{where, fmt::format("has no valid signature of the key {}", key.fingerprint()),
                      "it was signed with another key or changed after signing" + signed_by_another(envelope, demands)});
@@ -57,16 +60,17 @@ std::expected<Signatures, InputError> check_signatures(const Envelope& envelope,
       if (std::ranges::find(checked, one.key) != checked.end()) continue;
       found.signers.push_back(one.fingerprint);
       checked.push_back(one.key);
+      made[one.fingerprint] = signature_of(envelope, message, one.key);
     }
   }
-  const std::string message = pre_authentication_encoding(envelope.payload_type, envelope.payload);
   found.other_signatures =
       static_cast<std::size_t>(std::ranges::count_if(envelope.signatures, [&](const std::string& signature) {
-        return std::ranges::none_of(checked, [&](const PublicKey& key) { return key.verifies(message, signature); });
+        return std::ranges::none_of(made, [&](const auto& one) { return one.second == &signature; }) &&
+               std::ranges::none_of(checked, [&](const PublicKey& key) { return key.verifies(message, signature); });
       }));
   if (expected.authorities.empty()) return found;
   for (const auto& key : checked) {
-    const auto stamp = stamps.find(*signature_of(envelope, message, key));
+    const auto stamp = stamps.find(*made.at(key.fingerprint()));
     if (stamp == stamps.end()) {
       return std::unexpected(InputError{where,
                                         fmt::format("the signature of the key {} has no time stamp", key.fingerprint()),

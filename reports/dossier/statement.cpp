@@ -2,24 +2,25 @@
 #include "reports/dossier/statement.h"
 
 #include <algorithm>
-#include <charconv>
-#include <initializer_list>
+#include <atomic>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include <fmt/ranges.h>
 
+#include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
+#include "orchestrator/files/text_in_parts.h"
 #include "orchestrator/judge/decide/decision.h"
 #include "orchestrator/plan/acceptance.h"
 #include "probes/core/es6_number.h"
 #include "probes/core/json_fields.h"
 #include "probes/core/portable_math.h"
-#include "probes/core/utc_time.h"
 #include "profiles/schema.h"
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/dsse.h"
+#include "reports/dossier/result_text.h"
+#include "reports/dossier/statement_spelling.h"
 #include "reports/page/non_claims.h"
 
 namespace assay::evidence {
@@ -56,62 +57,6 @@ void fields(Io& io, C& claims) {
 namespace {
 
 using nlohmann::json;
-
-/// Members of a result whose numbers are decimal strings.
-constexpr std::initializer_list<const char*> kResultNumbers = {
-    "value", "u", "reference", "limitLow", "limitHigh", "acceptanceLow", "acceptanceHigh", "margin", "falseAccept"};
-
-void put(json& object, const char* name, const std::optional<double>& value) {
-  if (value) object[name] = es6_number(*value);
-}
-
-json json_of(const judge::Result& result, const plan::Requirement& requirement) {
-  json conditions = json::array();
-  for (const auto& condition : result.conditions) {
-    json one = {{"name", condition.name}, {"demanded", condition.demanded}, {"met", condition.met}};
-    if (condition.seen) one["seen"] = to_json(*condition.seen).dump();
-    conditions.push_back(std::move(one));
-  }
-  json object = {{"requirement", result.requirement},
-                 {"subject", {{"kind", result.subject.kind}, {"id", result.subject.id}}},
-                 {"node", result.node},
-                 {"step", result.step},
-                 {"required", result.required},
-                 {"verdict", to_string(result.outcome)},
-                 {"reason", result.reason},
-                 {"metric", requirement.judged()},
-                 {"statistic", requirement.statistic},
-                 {"unit", result.unit},
-                 {"n", result.samples},
-                 {"attempts", static_cast<std::uint64_t>(result.attempts)},
-                 {"conditions", std::move(conditions)},
-                 {"evidence", result.evidence.list()}};
-  if (requirement.rise) object["rise"] = true;
-  if (requirement.contrast) object["contrast"] = requirement.contrast->parameter;
-  if (result.interval) {
-    object["ci"] = {{"low", es6_number(result.interval->low)},
-                    {"high", es6_number(result.interval->high)},
-                    {"level", es6_number(result.interval->level)}};
-  }
-  put(object, "value", result.value);
-  put(object, "u", result.uncertainty);
-  put(object, "reference", result.reference);
-  put(object, "limitLow", result.limit_low);
-  put(object, "limitHigh", result.limit_high);
-  put(object, "acceptanceLow", result.acceptance_low);
-  put(object, "acceptanceHigh", result.acceptance_high);
-  put(object, "margin", result.margin);
-  put(object, "falseAccept", result.false_accept);
-  return object;
-}
-
-json results_of(const plan::Plan& plan, const judge::Verdict& verdict) {
-  std::map<std::string, const plan::Requirement*> requirements;
-  for (const auto& requirement : plan.profile.requirements) requirements[requirement.id] = &requirement;
-  json results = json::array();
-  for (const auto& result : verdict.results) results.push_back(json_of(result, *requirements.at(result.requirement)));
-  return results;
-}
 
 json decision_rule(const plan::Profile& profile) {
   return {{"id", "guardBand"},
@@ -176,72 +121,6 @@ json run_part(const judge::Run& run) {
   return part;
 }
 
-bool is_decimal(const std::string& text) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && rest == text.data() + text.size() && es6_number(number) == text;
-}
-
-/// Checks that the numbers `names` of `object`, if it has them, are spelt as es6_number does.
-std::optional<InputError> check_decimals(const json& object, std::initializer_list<const char*> names,
-                                         const std::string& where) {
-  for (const char* name : names) {
-    const auto found = object.find(name);
-    if (found == object.end() || is_decimal(found->get_ref<const std::string&>())) continue;
-    return InputError{fmt::format("{}.{}", where, name), fmt::format("{} is not a canonical decimal", found->dump()),
-                      "a number in a statement has one spelling, that of ECMAScript"};
-  }
-  return std::nullopt;
-}
-
-std::optional<InputError> check_time(const json& object, const char* name, const std::string& where) {
-  const auto found = object.find(name);
-  if (found == object.end() || is_utc_text(found->get_ref<const std::string&>())) return std::nullopt;
-  return InputError{fmt::format("{}.{}", where, name), fmt::format("{} is not a time", found->dump()),
-                    "write UTC with milliseconds: 2026-01-05T06:37:41.211Z"};
-}
-
-/// Rules beyond the schema: the one spelling of each number, and the range of months, days and hours.
-std::optional<InputError> check_spelling(const json& predicate, const std::string& where) {
-  if (auto problem = check_time(predicate, "issuedAt", where)) return problem;
-  if (predicate.contains("supersedes")) {
-    if (auto problem = check_time(predicate.at("supersedes"), "issuedAt", where + ".supersedes")) return problem;
-  }
-  for (const char* name : {"startedAt", "finishedAt"}) {
-    if (auto problem = check_time(predicate.at("run"), name, where + ".run")) return problem;
-  }
-  if (auto problem = check_decimals(predicate.at("decisionRule"), {"guardFactor", "confidence", "maxFalseAccept"},
-                                    where + ".decisionRule"))
-    return problem;
-  if (const auto risk = predicate.at("plan").find("agreedRisk"); risk != predicate.at("plan").end()) {
-    if (auto problem = check_decimals(*risk,
-                                      {"beyond", "vendorRisk", "shortBy", "buyerRisk", "betweenNodes", "betweenRuns",
-                                       "vendorRiskOfPlan", "buyerRiskOfPlan"},
-                                      where + ".plan.agreedRisk"))
-      return problem;
-  }
-  if (const auto agreed = predicate.at("plan").find("agreedStability"); agreed != predicate.at("plan").end()) {
-    const std::string here = where + ".plan.agreedStability";
-    if (auto problem = check_decimals(*agreed,
-                                      {"hours", "refusedMtbfHours", "acceptedMtbfHours", "vendorRisk", "buyerRisk",
-                                       "vendorRiskOfPlan", "buyerRiskOfPlan"},
-                                      here))
-      return problem;
-    for (const auto& look : agreed->at("looks")) {
-      if (auto problem = check_decimals(look, {"hours"}, here + ".looks")) return problem;
-    }
-  }
-  const auto& results = predicate.at("results");
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::string here = fmt::format("{}.results[{}]", where, i);
-    if (auto problem = check_decimals(results[i], kResultNumbers, here)) return problem;
-    const auto interval = results[i].find("ci");
-    if (interval == results[i].end()) continue;
-    if (auto problem = check_decimals(*interval, {"low", "high", "level"}, here + ".ci")) return problem;
-  }
-  return std::nullopt;
-}
-
 /// The signer's claims are worded by assay, but for names: a free text in a signed document reads like a fact.
 std::optional<InputError> check_claims(const Claims& claims, const std::string& where) {
   const auto refused = [&](const char* member, std::string what, const char* hint) {
@@ -290,8 +169,11 @@ std::expected<std::string, InputError> digest_of_targets(const plan::Profile& pr
   return files::sha256(*text);
 }
 
-std::expected<json, InputError> statement_of(const Claims& claims, const judge::Run& run, const judge::Verdict& verdict,
-                                             const std::string& verdict_sha256) {
+namespace {
+
+/// The whole statement but for its results.
+std::expected<json, InputError> head_of(const Claims& claims, const judge::Run& run, const judge::Verdict& verdict,
+                                        const std::string& verdict_sha256) {
   const plan::Plan& plan = run.plan;
   const auto targets = digest_of_targets(plan.profile);
   if (!targets) return std::unexpected(targets.error());
@@ -323,7 +205,7 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
       {"instruments", std::move(instruments)},
       {"decisionRule", decision_rule(plan.profile)},
       {"verdict", {{"overall", to_string(verdict.overall)}, {"reason", verdict.reason}, {"sha256", verdict_sha256}}},
-      {"results", results_of(plan, verdict)},
+      {"results", json::array()},
       {"coverage", std::move(coverage)},
       {"deviations", std::move(deviations)}};
   predicate.update(json(claims));
@@ -334,18 +216,18 @@ std::expected<json, InputError> statement_of(const Claims& claims, const judge::
               {"predicate", std::move(predicate)}};
 }
 
-std::string hint_of_difference(const json& read, json made) {
-  const auto risk = json::json_pointer("/predicate/plan/agreedRisk");
-  if (read.contains(risk) && made.contains(risk)) {
-    for (const char* name : {"vendorRiskOfPlan", "buyerRiskOfPlan"}) made[risk][name] = read[risk][name];
-    if (made == read)
-      return "only the risks of the plan differ: the version that signed computes another curve, or they were changed";
-  }
-  return "the signed statement contradicts the evidence";
+/// What stands around the results; in the text of a string the quotation marks would be escaped.
+constexpr std::string_view kBeforeResults = R"("results":[)", kAfterResults = R"(],"run":{)";
+
+/// `payload` with no result in it; nothing if it has not the form of a statement.
+std::optional<std::string> without_results(std::string_view payload) {
+  const auto before = payload.find(kBeforeResults), after = payload.rfind(kAfterResults);
+  if (before == payload.npos || after == payload.npos || after < before + kBeforeResults.size()) return std::nullopt;
+  return fmt::format("{}{}", payload.substr(0, before + kBeforeResults.size()), payload.substr(after));
 }
 
-std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where) {
-  auto document = read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun});
+/// The document that is `payload`, checked.
+std::expected<ReadStatement, InputError> checked(std::expected<json, InputError> document, const std::string& where) {
   if (!document) return std::unexpected(document.error());
   if (!document->is_object()) return std::unexpected(InputError{where, "is not an object", ""});
   rename_former_type(*document);
@@ -367,6 +249,83 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
   auto claims = document->at("predicate").get<Claims>();
   if (auto problem = check_claims(claims, where + ": predicate")) return std::unexpected(*problem);
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
+}
+
+}  // namespace
+
+std::optional<InputError> write_statement(const Claims& claims, const judge::Run& run, const judge::Verdict& verdict,
+                                          const std::string& verdict_sha256, const files::TextSink& sink) {
+  const auto head = head_of(claims, run, verdict, verdict_sha256);
+  if (!head) return head.error();
+  const auto text = canonical_json(*head);
+  if (!text) return text.error();
+  std::map<std::string_view, const plan::Requirement*> requirements;
+  for (const auto& requirement : run.plan.profile.requirements) requirements[requirement.id] = &requirement;
+  const auto place = text->find(kBeforeResults) + kBeforeResults.size();
+  sink(std::string_view(*text).substr(0, place));
+  std::atomic<bool> finite = true;
+  files::write_in_parts(verdict.results.size(), sink, [&](std::size_t i, std::string& out) {
+    const judge::Result& result = verdict.results[i];
+    if (i > 0) out += ',';
+    if (!add_result(result, *requirements.at(result.requirement), out)) finite = false;
+  });
+  if (!finite) return InputError{"results", "a number is not finite", "it has no spelling in JSON"};
+  sink(std::string_view(*text).substr(place));
+  return std::nullopt;
+}
+
+std::expected<std::string, InputError> statement_text(const Claims& claims, const judge::Run& run,
+                                                      const judge::Verdict& verdict,
+                                                      const std::string& verdict_sha256) {
+  std::string text;
+  if (auto problem =
+          write_statement(claims, run, verdict, verdict_sha256, [&](std::string_view piece) { text += piece; }))
+    return std::unexpected(std::move(*problem));
+  return text;
+}
+
+std::string hint_of_difference(const json& read, json made) {
+  const auto risk = json::json_pointer("/predicate/plan/agreedRisk");
+  if (read.contains(risk) && made.contains(risk)) {
+    for (const char* name : {"vendorRiskOfPlan", "buyerRiskOfPlan"}) made[risk][name] = read[risk][name];
+    if (made == read)
+      return "only the risks of the plan differ: the version that signed computes another curve, or they were changed";
+  }
+  return "the signed statement contradicts the evidence";
+}
+
+std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where) {
+  return checked(read_canonical_json(payload, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun}),
+                 where);
+}
+
+std::expected<ReadStatement, InputError> read_claims(std::string_view payload, const std::string& where) {
+  if (const auto rest = without_results(payload)) {
+    if (auto read = checked(parse_json(*rest, where), where)) return read;
+  }
+  return read_statement(payload, where);  // whose words are of the payload as it is
+}
+
+std::optional<InputError> check_follows(std::string_view payload, const std::string& where, const Claims& claims,
+                                        const judge::Run& run, const judge::Verdict& verdict,
+                                        const std::string& verdict_sha256) {
+  std::string_view rest = payload;
+  bool same = true;
+  const auto problem = write_statement(claims, run, verdict, verdict_sha256, [&](std::string_view piece) {
+    same = same && rest.starts_with(piece);
+    if (same) rest.remove_prefix(piece.size());
+  });
+  if (!problem && same && rest.empty()) return std::nullopt;
+  const auto read = read_statement(payload, where);
+  if (!read) return read.error();
+  if (problem) return problem;
+  const auto text = statement_text(claims, run, verdict, verdict_sha256);
+  if (!text) return text.error();
+  const auto again = parse_json(*text, where, {.max_bytes = kLargestEnvelope, .max_values = kMostValuesOfRun});
+  if (!again) return again.error();
+  if (*again == read->document) return std::nullopt;  // its type has a former name
+  return InputError{where, "does not follow from the evidence: " + files::first_difference(read->document, *again),
+                    hint_of_difference(read->document, *again)};
 }
 
 }  // namespace assay::dossier

@@ -67,12 +67,11 @@ struct Claims {
 /// SHA-256 of the canonical JSON of a resolved profile: targets.sha256 of the statement.
 std::expected<std::string, InputError> digest_of_targets(const plan::Profile& profile);
 
-/// The whole statement; that of a simulated run has kSimulationType. Everything but `claims` follows from the evidence,
-/// so a verifier makes it again and compares. Values that decide are decimal strings (es6_number), counts are numbers.
-/// An error when the profile cannot be spelt in canonical JSON.
-std::expected<nlohmann::json, InputError> statement_of(const Claims& claims, const judge::Run& run,
-                                                       const judge::Verdict& verdict,
-                                                       const std::string& verdict_sha256);
+/// The whole statement in canonical JSON; that of a simulated run has kSimulationType. Everything but `claims` follows
+/// from the evidence, so a verifier makes it again and compares. Values that decide are decimal strings (es6_number),
+/// counts are numbers. An error when the profile or a result cannot be spelt in canonical JSON.
+std::expected<std::string, InputError> statement_text(const Claims& claims, const judge::Run& run,
+                                                      const judge::Verdict& verdict, const std::string& verdict_sha256);
 
 /// Why the statement `read` is not `made`, which its evidence gives: another version may compute the agreed risks anew.
 std::string hint_of_difference(const nlohmann::json& read, nlohmann::json made);
@@ -88,5 +87,16 @@ struct ReadStatement {
 /// statement_of does, and claims that no version of assay writes: none or several signatories, another role or meaning,
 /// another tool, other non-claims.
 std::expected<ReadStatement, InputError> read_statement(std::string_view payload, const std::string& where);
+
+/// The same, for a verifier, of all but the results: the tree of 300,000 takes gigabytes. That these are strict, too,
+/// and all of the payload canonical, shows check_follows.
+std::expected<ReadStatement, InputError> read_claims(std::string_view payload, const std::string& where);
+
+/// Checks that `payload` is statement_text, byte for byte: then it is canonical, and its results have the members and
+/// spellings that statements have. If it is not, it is read strictly, for the words of the refusal; one that differs in
+/// the former name of its type alone passes.
+std::optional<InputError> check_follows(std::string_view payload, const std::string& where, const Claims& claims,
+                                        const judge::Run& run, const judge::Verdict& verdict,
+                                        const std::string& verdict_sha256);
 
 }  // namespace assay::dossier

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/files/difference.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/evidence/imported.h"
 #include "orchestrator/plan/catalogue.h"
@@ -166,12 +165,14 @@ InputError in_evidence(InputError error) {
 }  // namespace
 
 std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
-                                                          const Expectations& expected) {
+                                                          const Expectations& expected,
+                                                          const std::vector<std::string>& signers) {
   if (envelope.payload_type != kPayloadType) {
     return std::unexpected(
         InputError{fmt::format("{}: payloadType", kStatementFile), fmt::format("is not '{}'", kPayloadType), ""});
   }
-  auto statement = read_statement(envelope.payload, fmt::format("{}: payload", kStatementFile));
+  const std::string where = fmt::format("{}: payload", kStatementFile);
+  auto statement = read_claims(envelope.payload, where);
   if (!statement) return std::unexpected(statement.error());
   Claims& claims = statement->claims;
   if (auto problem = check_statement(statement->document.at("predicate"), expected)) return std::unexpected(*problem);
@@ -183,16 +184,11 @@ std::expected<CheckedContents, InputError> check_contents(const std::string& dir
   if (!examined) return std::unexpected(in_evidence(examined.error()));
   if (auto problem = judge::find_imported_files(files->evidence.kept, examined->run.journal))
     return std::unexpected(in_evidence(*problem));
-  const auto again = statement_of(claims, examined->run, examined->verdict, examined->verdict_sha256);
-  if (!again) return std::unexpected(again.error());
-  if (*again != statement->document) {
-    return std::unexpected(
-        InputError{fmt::format("{}: payload", kStatementFile),
-                   "does not follow from the evidence: " + files::first_difference(statement->document, *again),
-                   hint_of_difference(statement->document, *again)});
-  }
+  if (auto problem =
+          check_follows(envelope.payload, where, claims, examined->run, examined->verdict, examined->verdict_sha256))
+    return std::unexpected(*problem);
   if (auto problem = check_contents_closed(*manifest, examined->run.journal)) return std::unexpected(*problem);
-  if (auto problem = check_signatory(claims, files->signer_pem, envelope)) return std::unexpected(*problem);
+  if (auto problem = check_signatory(claims, files->signer_pem, envelope, signers)) return std::unexpected(*problem);
   if (auto problem = check_evidence(*examined, claims, expected)) return std::unexpected(*problem);
   if (!expected.serials.empty()) {
     if (auto problem = check_serials(examined->run, evidence::evidence_in(files->evidence), expected.serials))
@@ -230,7 +226,7 @@ std::expected<Verified, InputError> verify_envelope(const std::string& directory
                        {.keys = keys, .known = known_keys(directory, keys), .require = expected.require}, expected);
   if (!signatures) return std::unexpected(signatures.error());
   Verified verified{std::move(*signatures), {}};
-  auto contents = check_contents(directory, envelope, expected);
+  auto contents = check_contents(directory, envelope, expected, verified.signers);
   if (!contents) return std::unexpected(contents.error());
   if (auto problem = check_stamp_times(verified.stamps,
                                        {{"the run ended", utc_time(contents->ended)},

@@ -63,12 +63,14 @@ std::expected<Verified, InputError> verify_dossier(const std::string& directory,
 std::expected<Verified, InputError> verify_envelope(const std::string& directory, const Envelope& envelope,
                                                     const std::vector<PublicKey>& keys, const Expectations& expected);
 
-/// Everything after the signatures, in this order: payload type, canonical JSON, statement and predicate type, closed
-/// members and claims, unexpected facts of the statement, manifest (digest, count, root), the set of files and their
-/// modes, each file's digest, their sizes together, the verdict judged again, the statement made again, the signatory,
-/// that every file is one of a dossier, unexpected facts of the evidence (times too), the report's digest and its
-/// bytes. Every file is read once.
+/// Everything after the signatures, in this order: payload type, statement and predicate type, closed members and
+/// claims (read_claims), unexpected facts of the statement, manifest (digest, count, root), the set of files and their
+/// modes, each file's digest, their sizes together, the verdict judged again, the statement made again (check_follows,
+/// which shows that it is canonical, its results included), the signatory, that every file is one of a dossier,
+/// unexpected facts of the evidence (times too), the report's digest and its bytes. Every file is read once. `signers`:
+/// fingerprints of keys that were seen to have signed, which are not asked again.
 std::expected<CheckedContents, InputError> check_contents(const std::string& directory, const Envelope& envelope,
-                                                          const Expectations& expected);
+                                                          const Expectations& expected,
+                                                          const std::vector<std::string>& signers = {});
 
 }  // namespace assay::dossier
