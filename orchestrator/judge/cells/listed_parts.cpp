@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kGpusListed = "gpus_listed", kDrives = "drives";
 
 /// The kind of part of which `record` lists all; empty if it lists none.
-std::string listed_kind(const Record& record) {
+std::string kind_of_inventory(const Record& record) {
   if (std::ranges::find(record.conditions, kGpusListed, &Condition::name) != record.conditions.end()) return "gpu";
   if (std::ranges::find(record.measurements, kDrives, &Measurement::metric) != record.measurements.end())
     return "drive";
@@ -147,7 +147,7 @@ void ListedParts::look(const plan::Plan& plan, const plan::Step& step, const Ste
   const site::Node* const node = plan.site.node(step.nodes.front());
   for (const Record& record : found.records) {
     if (node != nullptr) count(*node, step, record);
-    const std::string kind = listed_kind(record);
+    const std::string kind = kind_of_inventory(record);
     if (kind.empty()) continue;
     Parts& parts = of_node_[{step.nodes.front(), kind}];
     const auto note = [&](const Subject& subject) {
@@ -191,7 +191,7 @@ void ListedParts::count(const site::Node& node, const plan::Step& step, const Re
     own.highest = std::max(own.highest, highest);
     name_absent(std::string(known->second));
   }
-  if (const std::string kind = listed_kind(record); !kind.empty()) name_absent(kind);
+  if (const std::string kind = kind_of_inventory(record); !kind.empty()) name_absent(kind);
   for (const auto& one : record.conditions) {
     if ((one.name == "mig_mode" || one.name == "mig") && one.subject.kind == "gpu" && one.value == Value{true})
       of_kind("gpu").partitioned.insert(one.subject.id);
