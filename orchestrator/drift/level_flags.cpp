@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "orchestrator/drift/charts.h"
@@ -25,46 +26,36 @@ std::vector<double> recent_of(const SeriesState& state, std::size_t visits) {
   return values;
 }
 
-constexpr std::size_t kUnitsForFleet = 8;  // below, their spread is hardly known
-constexpr double kScoreBelowFleet = 4;     // of 30,000 healthy new units one is as low
-
-/// Mean and spread of `means`, with those beyond three deviations cut to them: a few faulty units hardly count.
-Reference level_of(const std::vector<double>& means) {
-  constexpr double kDeviations = 3 * 1.4826;  // of the median of distances (Iglewicz & Hoaglin 1993)
-  std::vector<double> sorted = means;
-  const double middle = median_of(sorted);
-  std::vector<double> distances;
-  for (const double mean : means) distances.push_back(std::abs(mean - middle));
-  const double most = kDeviations * median_of(distances);
-  Reference level;
-  for (const double mean : means) level.add(std::clamp(mean, middle - most, middle + most));
-  return level;
-}
+constexpr double kUnitsForFleet = 8;    // below, their spread is hardly known
+constexpr double kScoreBelowFleet = 4;  // of 30,000 healthy new units one is as low
 
 }  // namespace
 
 // A new part that is slow from its first night has no past to fall from. Its mean so far is one more of the means of
-// the units that are learned, with the noise of its few visits on top.
+// the units that are learned, with the noise of its few visits on top. A cohort of two kinds has a wide spread, and no
+// level within it is a fault.
 void LevelMetric::compare_with_fleet(std::span<Seen> seen, std::uint32_t cohort) {
   const auto is_new = [&](const Seen& one) {
     const SeriesState& state = states[one.slot];
     return state.held == 0 && state.accepted == 0 && state.now.n < kVisitsForCharts;
   };
   if (std::ranges::none_of(seen, is_new)) return;
-  std::vector<double> means;
+  Reference level;
+  double lowest = std::numeric_limits<double>::infinity();
   for (const SeriesState& state : states) {
-    if (state.cohort == cohort && state.held == 0 && state.now.n >= policy_.warmup) means.push_back(state.now.mean);
+    if (state.cohort != cohort || state.held > 0 || state.now.n < policy_.warmup) continue;
+    level.add(state.now.mean);
+    lowest = std::min(lowest, state.now.mean);
   }
-  if (means.size() < kUnitsForFleet) return;
-  const Reference level = level_of(means);
+  if (level.n < kUnitsForFleet) return;
   const double spread = level.squares / (level.n - 1) * (1 + 1 / level.n);
   for (Seen& one : seen) {
     if (!is_new(one)) continue;
     const Reference& own = states[one.slot].now;
-    const double below = own.mean + (one.adjusted - own.mean) / (own.n + 1) - level.mean;
+    const double mean = own.mean + (one.adjusted - own.mean) / (own.n + 1), below = mean - level.mean;
     const double t = below / std::sqrt(std::max(spread + one.variance / (own.n + 1), 1e-18));
     const double score = student_score(t, level.n - 1);
-    if (below > -min_effect_ || score < kScoreBelowFleet) continue;
+    if (mean >= lowest || below > -min_effect_ || score < kScoreBelowFleet) continue;
     one.fleet = level;
     one.standardised = t;
     one.score = score;

@@ -169,6 +169,7 @@ void ListedParts::look(ListedParts&& later) {
     own.highest = std::max(own.highest, count.highest);
     own.absent.merge(count.absent);
     own.partitioned.merge(count.partitioned);
+    own.tells_mode = own.tells_mode || count.tells_mode;
   }
 }
 
@@ -193,8 +194,10 @@ void ListedParts::count(const site::Node& node, const plan::Step& step, const Re
   }
   if (const std::string kind = kind_of_inventory(record); !kind.empty()) name_absent(kind);
   for (const auto& one : record.conditions) {
-    if ((one.name == "mig_mode" || one.name == "mig") && one.subject.kind == "gpu" && one.value == Value{true})
-      of_kind("gpu").partitioned.insert(one.subject.id);
+    if ((one.name != "mig_mode" && one.name != "mig") || one.subject.kind != "gpu") continue;
+    Count& own = of_kind("gpu");
+    own.tells_mode = true;
+    if (one.value == Value{true}) own.partitioned.insert(one.subject.id);
   }
 }
 
@@ -222,6 +225,8 @@ std::map<std::size_t, std::string> ListedParts::unlike_site(const plan::Plan& pl
       add(fmt::format(
           "Partitioned (MIG), so no whole GPU of {}: {}. Switch MIG off, or state gpu_instance in the site.", name,
           fmt::join(count.partitioned, ", ")));
+    if (count.tells_mode && count.partitioned.empty() && node->parts.contains("gpu_instance"))
+      add(fmt::format("No GPU of {} is partitioned (MIG), and the site states gpu_instance.", name));
     const auto shown = why.empty() ? std::nullopt : shown_by(plan, results, count.step, kind);
     if (!shown) continue;
     std::string& reason = reasons[*shown];

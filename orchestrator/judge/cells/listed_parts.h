@@ -37,18 +37,20 @@ class ListedParts {
   /// names of one kind only: MIG instances are no GPUs of the list. Not held are a choice of devices by a parameter,
   /// and what need not be reported (when_told). Where the profile has no number for a kind, a node of which an
   /// inventory counted fewer than its `parts` in the site, or another number of instances, is not measured either,
-  /// also by an advisory requirement of that step. Nor is, by any profile, one that lacks a part by the name
-  /// in the site, or has a partitioned GPU where profile or site state GPUs and the site no instances.
+  /// also by an advisory requirement of that step. Nor is, by any profile, one that lacks a part by the name in the
+  /// site, whose GPUs are partitioned where profile or site state GPUs and the site no instances, or the other way
+  /// round.
   void hold(const plan::Plan& plan, Results& results) const;
 
  private:
   using Parts = std::map<std::string, std::string>;  ///< by id, the probe that lists it
-  /// The parts in records of one step beside those of the site: the lowest number, the highest, the names that
-  /// are missing and the GPUs that are partitioned.
+  /// The parts in records of one step: the lowest number, the highest, the names of the
+  /// site that are missing and the GPUs that are partitioned.
   struct Count {
     double lowest = std::numeric_limits<double>::infinity(), highest = 0;
     std::string step = {};
     std::set<std::string> absent = {}, partitioned = {};
+    bool tells_mode = false;  ///< a GPU reports its mode
   };
   std::map<std::pair<std::string, std::string>, Parts> of_node_;  ///< by node and kind
   std::map<std::pair<std::string, std::string>, Count> counted_;  ///< alike

@@ -83,8 +83,9 @@ std::vector<Deviation> uncounted(const plan::Plan& plan) {
   std::map<std::string_view, std::vector<std::string_view>> kinds;
   for (const auto& node : plan.site.nodes) {
     for (const auto& [kind, count] : node.parts) {
-      const bool designed =
-          plan.profile.per_node.contains(kind) || (kind == "gpu" && plan.profile.per_node.contains("pair"));
+      const auto is_designed = [&](const char* other) { return plan.profile.per_node.contains(other); };
+      const bool designed = is_designed(kind.c_str()) || (kind == "gpu" && is_designed("pair")) ||
+                            (kind == "gpu_instance" && is_designed("gpu"));
       const bool named = node.part_names.contains(kind);
       if (counted.contains({node.name, kind}) || (named && listed.contains({node.name, kind}))) continue;
       if (named || !designed) kinds[kind].push_back(node.name);

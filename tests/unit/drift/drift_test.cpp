@@ -231,6 +231,18 @@ TEST(Drift, a_new_part_that_is_slow_from_its_first_night_is_flagged_in_it_and_co
   EXPECT_TRUE(flag.words.starts_with("New here, it is at ")) << flag.words;
 }
 
+TEST(Drift, a_new_part_of_the_slower_kind_in_a_cohort_of_two_is_not_flagged) {
+  NightFaults faults = only({.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50});
+  for (int i = 0; i < 8; ++i)
+    faults.faults.push_back({.kind = NightFaultKind::step,
+                             .unit = fmt::format("n{:05}", i),
+                             .metric = "simulated.m00",
+                             .from_night = 0,
+                             .ratio = 0.9});
+  faults.unit_spread = 0.002;
+  EXPECT_EQ(std::ranges::count(watch(40, 2, 60, faults, strict()).units, "node:n00003-50"), 0);
+}
+
 TEST(Drift, visits_that_are_preempted_raise_nothing_and_leave_holes) {
   const Seen seen = watch(60, 3, 90, only({.kind = NightFaultKind::preempt, .from_night = 0, .sigma = 0, .p = 0.3}));
   EXPECT_LE(seen.flags, 4U);

@@ -2,12 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/judge/run_verdict.h"
-#include "tests/unit/fixture.h"
+#include "tests/unit/judge/judged.h"
 
 namespace assay::judge::faults_test {
 namespace {
 
 using fixture::MemoryRun;
+using test::judged;
 
 constexpr const char* kRate = R"({"probe": "checked", "scope": "cluster", "limit": {"at_least": 100, "unit": "B/s"},
                                   "at": {"size": 1}, "conditions": [{"name": "direct_io", "equals": true}]})";
@@ -52,8 +53,6 @@ std::string record(const MemoryRun& run, int rank, const std::vector<Line>& line
 std::vector<Line> good() {
   return {{"bandwidth", kSteady110, kOne}, {"mismatches", {0.0}, kOne}, {"mismatches", {0.0}, kTwo}};
 }
-
-Verdict judged(const MemoryRun& run) { return judge(run.plan, "digest", run.journal, run.reader()); }
 
 /// The verdict on two nodes whose ranks left these records.
 Verdict verdict_of(const std::vector<std::string>& requirements, const std::vector<Line>& first,

@@ -19,14 +19,15 @@ void rename(MemoryRun& run, std::string_view name, const char* other) {
 }
 
 /// Adds the attempt of step `index`: the node lists the GPUs of `listed`, if any, and gives a figure of `measured`.
-void add(MemoryRun& run, std::size_t index, const Names& listed, const Names& measured, bool partitioned = false) {
+void add(MemoryRun& run, std::size_t index, const Names& listed, const Names& measured,
+         std::optional<bool> partitioned = {}) {
   std::ostringstream out;
   Recorder recorder(
       out, fixture::kSpec,
       {.probe = "disk", .revision = 1, .parameters = run.plan.steps.at(index).parameters, .host = {{"name", "n1"}}});
   if (!listed.empty()) recorder.condition("nvml_driver", static_cast<std::int64_t>(listed.size()));
   for (const auto& id : listed) recorder.condition("firmware", std::string("1"), {"gpu", id});
-  if (partitioned) recorder.condition("driver_version", true, {"gpu", listed.at(0)});
+  if (partitioned) recorder.condition("driver_version", *partitioned, {"gpu", listed.at(0)});
   for (const auto& id : measured)
     recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"gpu", id});
   recorder.end({.status = Status::complete, .reason = ""});
@@ -97,6 +98,12 @@ TEST(ListedParts, a_partitioned_gpu_is_no_whole_one) {
       << judged(run).results.back().reason;
   run.plan.site.nodes[0].parts["gpu_instance"] = 7;
   EXPECT_EQ(judged(run).overall, Overall::accepted);
+  MemoryRun whole = site_of(1);
+  add(whole, 0, {"GPU-a"}, {"GPU-a"}, false);
+  EXPECT_EQ(judged(whole).overall, Overall::accepted);
+  whole.plan.site.nodes[0].parts["gpu_instance"] = 7;
+  EXPECT_EQ(judged(whole).overall, Overall::incomplete);
+  EXPECT_NE(judged(whole).results.back().reason.find("No GPU of n1 is partitioned"), std::string::npos);
 }
 
 TEST(ListedParts, what_need_not_be_reported_is_not_held_and_the_rest_is) {
