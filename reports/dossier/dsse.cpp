@@ -41,15 +41,15 @@ struct ReadEnvelope {
   std::optional<std::string> payload;
 };
 
-/// Reads the JSON of an envelope. A payload in front, where assay writes it, is decoded where it stands: it may have
-/// 200 MB, all of them plain characters, or it is no base64.
+/// Reads the JSON of an envelope. If the payload is its first member, as assay writes it, it is decoded from the text:
+/// it may have 200 MB, all of them plain characters, or it is no base64.
 std::expected<ReadEnvelope, InputError> envelope_of(std::string_view text, const std::string& where) {
-  constexpr std::string_view kFirst = R"({"payload":")";
+  constexpr std::string_view kFirst = "{\"payload\":\"";
   constexpr int kDeepest = 8;                // an envelope has three levels; unknown members may have some more
   constexpr std::size_t kMostValues = 1000;  // read before any signature is checked: it may cost nothing
   const JsonLimits limits{.max_bytes = kLargestEnvelope, .max_depth = kDeepest, .max_values = kMostValues};
   if (text.starts_with(kFirst) && text.size() <= kLargestEnvelope) {
-    const std::string_view payload = text.substr(kFirst.size(), text.find('"', kFirst.size()) - kFirst.size());
+    const std::string_view payload = text.substr(kFirst.size(), text.find("\"", kFirst.size()) - kFirst.size());
     if (auto decoded = base64_decoded(payload)) {
       auto rest = parse_json(fmt::format("{}{}", kFirst, text.substr(kFirst.size() + payload.size())), where, limits);
       if (rest) return ReadEnvelope{.document = std::move(*rest), .payload = std::move(*decoded)};

@@ -1,4 +1,4 @@
-// result_text: the members by hand in the order of RFC 8785; whoever signs reads the statement back strictly.
+// result_text: the members in the order of RFC 8785; `sign` reads each statement back strictly.
 #include "reports/dossier/result_text.h"
 
 #include <cmath>

@@ -216,7 +216,7 @@ std::expected<json, InputError> head_of(const Claims& claims, const judge::Run& 
               {"predicate", std::move(predicate)}};
 }
 
-/// What stands around the results; in the text of a string the quotation marks would be escaped.
+/// Texts before and behind the results; within a string the quotation marks would be escaped.
 constexpr std::string_view kBeforeResults = R"("results":[)", kAfterResults = R"(],"run":{)";
 
 /// `payload` with no result in it; nothing if it has not the form of a statement.

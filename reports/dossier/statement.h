@@ -93,8 +93,8 @@ std::expected<ReadStatement, InputError> read_statement(std::string_view payload
 std::expected<ReadStatement, InputError> read_claims(std::string_view payload, const std::string& where);
 
 /// Checks that `payload` is statement_text, byte for byte: then it is canonical, and its results have the members and
-/// spellings that statements have. If it is not, it is read strictly, for the words of the refusal; one that differs in
-/// the former name of its type alone passes.
+/// spellings that statements have. If it is not, it is read strictly, for the words of the refusal; one that differs
+/// only in the former name of its type passes.
 std::optional<InputError> check_follows(std::string_view payload, const std::string& where, const Claims& claims,
                                         const judge::Run& run, const judge::Verdict& verdict,
                                         const std::string& verdict_sha256);

@@ -1,4 +1,4 @@
-// statement_spelling: every decimal string and time of a statement, wherever it stands.
+// statement_spelling: every decimal string and time of a statement.
 #include "reports/dossier/statement_spelling.h"
 
 #include <charconv>

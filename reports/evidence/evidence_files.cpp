@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-std::expected<std::string, InputError> document(const EvidenceFiles& files, const std::string& name) {
+std::expected<std::string_view, InputError> document(const EvidenceFiles& files, const std::string& name) {
   const auto found = files.kept.find(name);
   if (found == files.kept.end())
     return std::unexpected(InputError{name, "is missing", "a run has plan.json, journal.jsonl and verdict.json"});

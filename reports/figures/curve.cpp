@@ -2,6 +2,8 @@
 #include "reports/figures/curve.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -80,6 +82,26 @@ std::vector<double> logarithmic_marks(double low, double high) {
   return marks;
 }
 
+/// The points whose labels do not touch: first those that are marked, then the last, where the curve ends, then the
+/// others from the left.
+std::set<const CurvePoint*> labelled(const Curve& curve, const Frame& frame) {
+  std::vector<const CurvePoint*> order;
+  for (const auto& point : curve.points) {
+    if (point.marked) order.push_back(&point);
+  }
+  order.push_back(&curve.points.back());
+  for (const auto& point : curve.points) order.push_back(&point);
+  std::set<const CurvePoint*> shown;
+  for (const CurvePoint* one : order) {
+    const bool touches = std::ranges::any_of(shown, [&](const CurvePoint* other) {
+      const double room = (text_width(one->label) + text_width(other->label)) / 2 + kRoom;
+      return std::abs(frame.x(one->x) - frame.x(other->x)) < room;
+    });
+    if (!one->label.empty() && !touches) shown.insert(one);
+  }
+  return shown;
+}
+
 std::string draw_axes(const Curve& curve, const Frame& frame) {
   const auto marks =
       frame.logarithmic ? logarithmic_marks(frame.values.low(), frame.values.high()) : frame.values.marks();
@@ -93,17 +115,11 @@ std::string draw_axes(const Curve& curve, const Frame& frame) {
   }
   const std::string unit = frame.logarithmic ? " (logarithmic)" : scale.unit.empty() ? "" : " in " + scale.unit;
   svg += svg_text(0, kCurveTop - 10, "start", "mark", curve.y_name + unit);
-  const auto& last = curve.points.back();  // its label is always there: the curve ends here
-  const double before_last = frame.x(last.x) - text_width(last.label) / 2 - kRoom;
-  double end = 0;  // of the label before
+  const auto shown = labelled(curve, frame);
   for (const auto& point : curve.points) {
     const double x = frame.x(point.x);
     svg += svg_line(x, kCurveBottom, x, kCurveBottom + 5, "axis");
-    const double half = text_width(point.label) / 2;
-    const bool touches = &point != &last && (x - half < end || x + half > before_last);
-    if (point.label.empty() || touches) continue;
-    end = x + half + kRoom;
-    svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
+    if (shown.contains(&point)) svg += svg_text(x, kCurveBottom + 18, "middle", "mark", point.label);
   }
   return svg + svg_text((kCurveLeft + kCurveRight) / 2, kCurveBottom + 38, "middle", "mark", curve.x_name);
 }

@@ -14,6 +14,7 @@ namespace assay::figures {
 struct CurvePoint {
   double x = 0;                             ///< size, above 0
   std::string label;                        ///< of the size; empty: none
+  bool marked = false;                      ///< its label is drawn, if others would touch it
   std::size_t subjects = 0;                 ///< that have a value here
   std::optional<double> low, high;          ///< smallest and largest value of all subjects; absent if none was measured
   std::optional<double> value;              ///< of the one that is drawn as a line

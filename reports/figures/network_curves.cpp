@@ -220,12 +220,13 @@ NetworkCurve scaling_curve(const CurveSources& sources, const Family& family) {
   return drawn;
 }
 
-/// Sizes near the knee have no label, so that there is room for its own.
-std::string label_of(const judge::KneeFound& knee, std::size_t nodes) {
-  constexpr std::size_t kNear = 2;
-  if (knee.state != judge::KneeState::found) return std::to_string(nodes);
-  if (nodes == knee.kept) return fmt::format("knee {}", nodes);
-  return nodes <= kNear * knee.kept && knee.kept <= kNear * nodes ? "" : std::to_string(nodes);
+/// A group of so many nodes, without its figure.
+CurvePoint group_of(const judge::KneeFound& knee, std::size_t nodes) {
+  const bool is_knee = knee.state == judge::KneeState::found && nodes == knee.kept;
+  return {.x = static_cast<double>(nodes),
+          .label = fmt::format("{}{}", is_knee ? "knee " : "", nodes),
+          .marked = is_knee,
+          .subjects = 1};
 }
 
 Curve figure_of(const plan::Requirement& requirement, const judge::KneeFound& knee) {
@@ -237,7 +238,7 @@ Curve figure_of(const plan::Requirement& requirement, const judge::KneeFound& kn
               .y_name = requirement.metric + (sum ? " / nodes" : ""),
               .unit = requirement.limit.unit};
   for (const auto& point : knee.points) {
-    CurvePoint drawn{.x = static_cast<double>(point.nodes), .label = label_of(knee, point.nodes), .subjects = 1};
+    CurvePoint drawn = group_of(knee, point.nodes);
     drawn.value = point.value;
     drawn.limit = point.limit;
     drawn.passes = point.kept;
@@ -254,7 +255,7 @@ Curve counter_of(const judge::KneeFound& knee) {
               .unit = "1"};
   for (const auto& point : knee.points) {
     if (!point.counter) continue;
-    CurvePoint drawn{.x = static_cast<double>(point.nodes), .label = label_of(knee, point.nodes), .subjects = 1};
+    CurvePoint drawn = group_of(knee, point.nodes);
     drawn.value = point.counter;
     drawn.passes = true;
     curve.points.push_back(std::move(drawn));

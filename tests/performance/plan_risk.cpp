@@ -125,7 +125,7 @@ void compare(std::size_t nodes, std::size_t parts, double instrument, int fleets
           int accepted = 0;
           for (int i = 0; i < made; ++i) accepted += is_accepted(fleet, random) ? 1 : 0;
           const double seen = static_cast<double>(accepted) / made;
-          const double error = std::sqrt(std::max(seen * (1 - seen), 1.0 / made) / made);
+          const double error = std::sqrt(std::max(stated * (1 - stated), 1.0 / made) / made);
           differences.add(seen - stated, error);
           fmt::print("{:5} {:5} {:4.1f} % {}+{:<5} {:4.1f} % {:5.1f} % {:3} {:7.4f} {:7.4f} {:+.4f} {:.4f}\n", nodes,
                      parts, instrument * 100, attempts, more, between_runs * 100, share * between_runs * 100, bad,

@@ -117,6 +117,21 @@ TEST_F(DossierTest, a_number_or_time_that_only_looks_right_is_refused_though_sig
             where + "run.startedAt: \"2026-01-05T24:00:00.000Z\" is not a time");
 }
 
+TEST_F(DossierTest, a_verifier_reads_no_tree_of_the_results_and_refuses_every_other_spelling_of_them) {
+  const std::string payload = read_envelope(fixture::read(path(kStatementFile)), "e").value().payload;
+  const auto claims = read_claims(payload, "payload");
+  ASSERT_TRUE(claims) << claims.error().text();
+  EXPECT_TRUE(claims->document.at("predicate").at("results").empty());
+  EXPECT_FALSE(read_statement(payload, "payload")->document.at("predicate").at("results").empty());
+  const auto place = payload.find(R"("attempts":)");
+  for (const std::string odd : {" ", R"("attempts":1,)"}) {
+    resign_bytes(std::string(payload).insert(place, odd));
+    EXPECT_TRUE(verify().starts_with("statement.dsse.json: payload: ")) << verify();
+  }
+  resign_bytes(std::string(payload).insert(payload.find(R"("results":[)") + 11, "[],"));
+  EXPECT_EQ(verify(), "statement.dsse.json: payload: predicate.results[0]: [] is not of type object");
+}
+
 TEST_F(DossierTest, a_result_that_the_evidence_does_not_give_is_refused_though_signed) {
   resign([](json& document) { document["predicate"]["results"][2]["verdict"] = "pass"; });
   EXPECT_EQ(verify(),

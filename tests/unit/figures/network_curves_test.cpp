@@ -153,6 +153,24 @@ TEST(ScalingCurve, shows_the_promised_ceiling_that_caps_the_limit) {
   EXPECT_TRUE(contains(curve_svg(curves[0].curve), "promised 380 B/s"));
 }
 
+TEST(KneeCurve, sizes_around_the_knee_have_labels_where_there_is_room) {
+  plan::Plan plan;
+  plan.profile.requirements.push_back({.id = "s", .metric = "write_bandwidth", .limit = {.unit = "B/s"}});
+  judge::Verdict verdict;
+  verdict.knees.push_back({.requirement = "s", .state = judge::KneeState::found, .kept = 12, .lost = 13});
+  verdict.knees.front().counter = {.name = "server_slots", .before = 1, .at = 9, .spread = 0.1};
+  for (const std::size_t nodes : {2, 4, 8, 12, 13, 16, 32, 64})
+    verdict.knees.front().points.push_back({.nodes = nodes, .value = 1e9, .kept = nodes <= 12, .counter = 1.0});
+  const auto curves = knee_curves(plan, verdict);
+  ASSERT_EQ(curves.size(), 2U);
+  for (const auto& [curve, caption] : curves) {
+    const std::string svg = curve_svg(curve);
+    for (const char* label : {">2<", ">4<", ">8<", ">knee 12<", ">16<", ">32<", ">64<"})
+      EXPECT_TRUE(contains(svg, label)) << curve.title << " " << label;
+    EXPECT_FALSE(contains(svg, ">13<")) << "would touch the knee's";
+  }
+}
+
 TEST(Words, sizes_are_exact) {
   EXPECT_EQ(size_words(8), "8 B");
   EXPECT_EQ(size_words(65536), "64 KiB");
