@@ -181,6 +181,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
 std::vector<collective::RankProgram> programs_of(const train::RankJob& job, const std::vector<cuda::Device>& devices,
                                                  int node) {
   std::vector<collective::RankProgram> programs;
+  const auto node_name = std::get<std::string>(host_facts().at("name"));
   std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
   for (std::size_t local = 0; local < devices.size(); ++local) {
@@ -190,7 +191,7 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
                         .arguments = train::rank_arguments(std::string(kSpec.name).c_str(),
                                                            {.job = mine, .address = devices[local].uuid}),
                         .environment = environment,
-                        .title = fmt::format("rank {} ({})", mine.rank, devices[local].uuid)});
+                        .title = fmt::format("rank {} ({} {})", mine.rank, node_name, devices[local].uuid)});
   }
   return programs;
 }
@@ -252,7 +253,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
   }
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
   if (asks_fused(job)) FusedAttention::demand_library();
-  collective::LocalRanks ranks(programs_of(job, devices, placement.rank));
+  collective::LocalRanks ranks(programs_of(job, devices, placement.rank), {.after_error = collective::kAfterError});
   std::vector<std::string> titles;
   for (const cuda::Device& device : devices) titles.push_back(device.uuid);
   collective::Fleet fleet(
