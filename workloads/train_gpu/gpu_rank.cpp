@@ -136,13 +136,16 @@ class GpuSession {
         watch_(gpu_.pci_bus_id),
         ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
         untimed_(untimed(ops_, job_.plan)),
-        products_(job_.factors) {}
+        products_(job_.factors) {
+    if (job_.plan.world() > 1) nccl_.emplace();
+  }
 
   json answer(const json& request) {
     const std::string what = request.at("do");
     if (what == "attention") return attention();
     if (what == "hello") return hello(static_cast<train::AttentionKind>(request.at("attention").get<int>()));
-    if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
+    if (what == "introduce")
+      return {{"word", nccl_ ? NcclGroups::ids(*nccl_, job_.plan, job_.rank) : std::vector<std::string>{}}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
     if (what == "compare") return compare();
@@ -154,7 +157,10 @@ class GpuSession {
     if (what == "settle") return settle();
     if (what == "watch") return {{"conditions", to_json(watch_.conditions())}};
     if (what == "facts")
-      return {{"cublaslt", products_.version()}, {"nccl", nccl_.version()}, {"gpu", gpu_.name}, {"uuid", gpu_.uuid}};
+      return {{"cublaslt", products_.version()},
+              {"nccl", nccl_ ? nccl_->version() : ""},
+              {"gpu", gpu_.name},
+              {"uuid", gpu_.uuid}};
     throw std::runtime_error(fmt::format("'{}' is no request", what));
   }
 
@@ -207,7 +213,7 @@ class GpuSession {
     device_ = std::make_unique<RankGpu>(products_, fused_.get(), marks, need_);
     const auto largest = train::sized(job_.plan.tokens() * job_.model.hidden);
     const auto posted = train::buckets_of(job_.model, job_.plan, train::position_of(job_.plan, job_.rank).pp).size();
-    groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted,
+    groups_ = std::make_unique<NcclGroups>(nccl_ ? &*nccl_ : nullptr, job_.plan, job_.rank, ids, largest, posted,
                                            *device_, collective::kEnterLimit);
     for (const ProductShape& shape : need_.shapes) products_.settle(shape);
     return {{"algorithms", products_.choices()}};
@@ -336,7 +342,7 @@ class GpuSession {
   std::set<train::Part> done_before_;  ///< since the last change of data
   cuda::Deadline deadline_;
   DeviceNeed need_;
-  nccl::Nccl nccl_;
+  std::optional<nccl::Nccl> nccl_;  ///< where there are several ranks
   Products products_;
   std::unique_ptr<FusedAttention> fused_;  ///< null: attention is products
   std::unique_ptr<RankGpu> device_;
