@@ -15,6 +15,7 @@
 #include "probes/core/parameters.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/patience.h"
+#include "probes/cuda/progress.h"
 
 namespace assay::amd {
 
@@ -168,6 +169,8 @@ void mark(const Event& event, const Stream& stream) {
 void wait_for(const Stream& stream, const Event& event) {
   check(hip().wait_event(stream.get(), event.get(), 0), "having a stream wait for an event");
 }
+
+bool has_passed(const Event& event) { return hip().query_event(event.get()) != api::kNotReady; }
 
 void wait(const Event& event) {
   wait_until_done([&] { return hip().query_event(event.get()); }, "waiting for an event");

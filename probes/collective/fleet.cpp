@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "probes/collective/local_ranks.h"
 #include "probes/core/json_io.h"
 
 namespace assay::collective {
@@ -47,7 +48,13 @@ Fleet::Fleet(AskLocal ask, std::vector<std::string> titles, std::string node, Re
 /// Puts a message ({"request", "limit_s"}) to the ranks of this node; their answers as one array.
 std::string Fleet::ask_here(const std::string& message) {
   const json whole = parsed(message, "the leader of rank 0");
-  const auto answers = ask_(whole.at("request").dump(), Seconds{whole.at("limit_s").get<double>()});
+  const json& request = whole.at("request");
+  std::vector<std::string> answers;
+  try {
+    answers = ask_(request.dump(), Seconds{whole.at("limit_s").get<double>()});
+  } catch (const RankLost& lost) {
+    throw RankLost(lost.how, fmt::format("{}, asked to {}", lost.what(), request.at("do").get<std::string>()));
+  }
   json array = json::array();
   for (const auto& answer : answers) array.push_back(parsed(answer, "a rank of this node"));
   return array.dump();
@@ -64,9 +71,12 @@ std::vector<json> Fleet::ask(const json& request, Seconds limit) {
   if (answers.size() != titles_.size()) {
     throw std::runtime_error(fmt::format("{} answers of {} ranks", answers.size(), titles_.size()));
   }
-  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
-    if (const auto error = answers[rank].find("error"); error != answers[rank].end()) {
-      throw std::runtime_error(fmt::format("{}: {}", titles_[rank], error->get<std::string>()));
+  // A rank that waits for others is not the one that failed, if there is another.
+  for (const bool waits : {false, true}) {
+    for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+      const auto error = answers[rank].find("error");
+      if (error != answers[rank].end() && answers[rank].contains("waits") == waits)
+        throw std::runtime_error(fmt::format("{}: {}", titles_[rank], error->get<std::string>()));
     }
   }
   return answers;

@@ -35,7 +35,8 @@ class Fleet {
   [[nodiscard]] std::size_t ranks_per_node() const { return titles_.size() / nodes_.size(); }
 
   /// Node 0: puts `request` to every rank and returns their answers by global rank. `limit` bounds the work of one
-  /// rank. Throws std::runtime_error with the first rank that answers with an error, or is lost.
+  /// rank. Throws std::runtime_error with the first rank that answers with an error, if there is one
+  /// that does not wait for others, or is lost.
   std::vector<nlohmann::json> ask(const nlohmann::json& request, Seconds limit);
   /// The other nodes: passes requests on until node 0 releases them; the last answers of this node's ranks by "do".
   std::map<std::string, std::vector<nlohmann::json>> follow();

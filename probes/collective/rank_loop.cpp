@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "probes/core/json_io.h"
+#include "probes/core/leaving.h"
 
 namespace assay::collective {
 namespace {
@@ -44,6 +45,9 @@ bool tie_to_leader(const std::string& leader) {
 
 void answer_leader(const std::function<json(const json&)>& answer) {
   const int answers = take_answers_away();
+  before_leaving([answers](const std::string& reason, bool waits) {
+    say(answers, waits ? json{{"error", reason}, {"waits", true}} : json{{"error", reason}});
+  });
   for (std::string line; std::getline(std::cin, line);) {
     json said;
     try {

@@ -14,7 +14,8 @@ bool tie_to_leader(const std::string& leader);
 
 /// Answers every line of standard input, a request as JSON, with a line of JSON on standard output, until the input
 /// ends. Other output to standard output meanwhile goes to standard error. An exception of `answer` becomes {"error":
-/// what}. Throws std::system_error when the leader takes no answer.
+/// what}, and so does a reason of leave_stuck; with "waits", where the rank waits for others. Throws std::system_error
+/// when the leader takes no answer.
 void answer_leader(const std::function<nlohmann::json(const nlohmann::json&)>& answer);
 
 }  // namespace assay::collective

@@ -97,17 +97,27 @@ void record_surroundings(Recorder& record, const LoadMeter& load) {
 
 }  // namespace
 
-void leave_stuck(const std::string& reason) noexcept {
+namespace {
+std::function<void(const std::string&, bool)> last_words;  // set before a rank's first request
+}  // namespace
+
+void before_leaving(std::function<void(const std::string&, bool)> tell) { last_words = std::move(tell); }
+
+void leave_stuck(const std::string& reason, bool waits) noexcept {
   try {
     if (Recorder* record = open_record.exchange(nullptr)) {
       record->end({.status = Status::error, .reason = reason});
       std::cout.flush();
+    } else if (last_words) {
+      last_words(reason, waits);
     }
     std::cerr << "error: " << harmless(reason) << std::endl;
   } catch (...) {  // NOLINT(bugprone-empty-catch): there is nowhere to report it
   }
   _exit(kExitError);
 }
+
+void leave_stuck(const std::string& reason) noexcept { leave_stuck(reason, false); }
 
 bool stop_requested() { return stop_flag != 0; }
 

@@ -16,6 +16,7 @@
 #include "probes/core/probe.h"
 #include "probes/cuda/driver.h"
 #include "probes/cuda/patience.h"
+#include "probes/cuda/progress.h"
 
 namespace assay::cuda {
 namespace {
@@ -184,6 +185,8 @@ void mark(const Event& event, const Stream& stream) {
 void wait_for(const Stream& stream, const Event& event) {
   check(cudaStreamWaitEvent(stream.get(), event.get(), 0), "having a stream wait for an event");
 }
+
+bool has_passed(const Event& event) { return cudaEventQuery(event.get()) != cudaErrorNotReady; }
 
 void wait(const Event& event) {
   wait_until_done([&] { return cudaEventQuery(event.get()); }, "waiting for an event");

@@ -46,6 +46,7 @@ api::Functions functions_of(const Library& library) {
   need(library, f.release_context, "cuDevicePrimaryCtxRelease_v2");
   need(library, f.use_context, "cuCtxSetCurrent");
   need(library, f.synchronize, "cuCtxSynchronize");
+  need(library, f.memory_left, "cuMemGetInfo_v2");
   need(library, f.allocate, "cuMemAlloc_v2");
   need(library, f.free, "cuMemFree_v2");
   need(library, f.set_bytes, "cuMemsetD8_v2");

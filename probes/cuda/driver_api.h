@@ -99,6 +99,7 @@ struct Functions {
   Call<Device> release_context = nullptr;
   Call<Context> use_context = nullptr;
   Call<> synchronize = nullptr;
+  Call<std::size_t*, std::size_t*> memory_left = nullptr;  ///< free and total, of the current context's GPU
   Call<Address*, std::size_t> allocate = nullptr;
   Call<Address> free = nullptr;
   Call<Address, unsigned char, std::size_t> set_bytes = nullptr;

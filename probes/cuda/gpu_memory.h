@@ -13,11 +13,15 @@
 
 namespace assay::cuda {
 
+/// Memory of `gpu` that is free, in its primary context. Throws std::runtime_error with the driver's words.
+Bytes free_memory_of(const CudaDriver& driver, const DriverGpu& gpu);
+
 /// Zeroed memory of one GPU, in whole pages of its own, in the GPU's primary context. Calls may come from any thread,
 /// one at a time. Every call throws std::runtime_error with the driver's words when it fails.
 class GpuMemory {
  public:
-  /// Allocates `size`, rounded up to 2 MiB, so that no page is shared with others. `driver` must outlive this.
+  /// Allocates `size`, rounded up to 2 MiB, so that no page is shared with others. `driver` must outlive this. What
+  /// does not fit is refused with what is free, before anything is allocated.
   GpuMemory(const CudaDriver& driver, const DriverGpu& gpu, Bytes size);
   GpuMemory(GpuMemory&&) noexcept;
   GpuMemory& operator=(GpuMemory&&) = delete;
@@ -39,6 +43,7 @@ class GpuMemory {
   [[nodiscard]] std::string lend_dma_buf(const std::function<void(int descriptor, std::uint64_t offset)>& use) const;
 
  private:
+  friend Bytes free_memory_of(const CudaDriver& driver, const DriverGpu& gpu);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,7 @@
 // peer_fabric: allocation, copies and comparison.
 #include "probes/cuda/peer_fabric.h"
 
+#include <algorithm>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -34,10 +35,12 @@ void PeerFabric::add_node(const Device& device, std::uint64_t seed) {
   use(device);
   const std::span<const std::byte> words = std::as_bytes(std::span(words_));
   const Bytes landing{size_.count * (devices_.size() - 1)};
-  if (free_memory().count < size_.count + landing.count + words.size()) {
-    throw std::runtime_error(
-        fmt::format("size: {} has no room for {} payloads of {} B; hint: free the GPU, or choose a smaller --size",
-                    device.uuid, devices_.size(), size_.count));
+  if (const Bytes free = free_memory(); free.count < size_.count + landing.count + words.size()) {
+    constexpr std::uint64_t kGranule = std::uint64_t{1} << 20U;  // of --size
+    const std::uint64_t room = free.count - std::min<std::uint64_t>(free.count, words.size());
+    throw std::runtime_error(fmt::format(
+        "size: {} payloads of {} B do not fit into the {} B of {} that are free; the nearest that fits: {}",
+        devices_.size(), size_.count, free.count, device.uuid, room / devices_.size() / kGranule * kGranule));
   }
   Node node{.payload = DeviceBuffer(size_),
             .landing = DeviceBuffer(landing),

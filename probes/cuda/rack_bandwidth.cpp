@@ -149,7 +149,8 @@ Ranks start_ranks(const Parameters& given, const std::vector<DriverGpu>& gpus, c
                         .environment = environment,
                         .title = fmt::format("rank {} ({} {})", place.rank, node, place.gpu)});
   }
-  return {.ranks = collective::LocalRanks(programs), .titles = std::move(titles)};
+  return {.ranks = collective::LocalRanks(programs, {.after_error = collective::kAfterError}),
+          .titles = std::move(titles)};
 }
 
 void check_parameters(const Parameters& given) {

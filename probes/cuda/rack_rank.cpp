@@ -20,10 +20,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "probes/collective/limits.h"
 #include "probes/collective/rank_loop.h"
 #include "probes/core/probe.h"
 #include "probes/core/text.h"
 #include "probes/cuda/descriptor_mail.h"
+#include "probes/cuda/gpu_memory.h"
+#include "probes/cuda/patience.h"
 #include "probes/cuda/rack_mover.h"
 #include "probes/cuda/rack_plan.h"
 #include "probes/cuda/shared_memory.h"
@@ -53,6 +56,23 @@ class RackRank {
 
   json answer(const json& request) {
     const std::string what = request.at("do");
+    if (what == "hello" || what == "links") return done(what, request);  // they wait for no GPU
+    const auto due = deadline_.set(fmt::format("{} on {}", what, gpu_.uuid), limit_of(request));
+    return done(what, request);
+  }
+
+ private:
+  /// The longest that a request may take: the time that its work shall last, and memory that is filled, cleared, moved
+  /// or compared at rates far below those of PCIe.
+  [[nodiscard]] Seconds limit_of(const json& request) const {
+    constexpr double kSlowest = 2e8;  // B/s; by engine ce the host compares
+    const double work_s = 2 * request.value("lead_s", 0.0) + request.value("counted_s", 0.0);
+    const double bytes = 4.0 * static_cast<double>(place_.size.count);
+    return {collective::Pace::kLeast.count + kMailLimit.count * static_cast<double>(request.contains("handles")) +
+            work_s + bytes / kSlowest};
+  }
+
+  json done(const std::string& what, const json& request) {
     if (what == "hello") return hello();
     if (what == "export") return give(request);
     if (what == "import") return take(request);
@@ -63,12 +83,12 @@ class RackRank {
     throw std::runtime_error(fmt::format("'{}' is no request", what));
   }
 
- private:
   json hello() {
     json facts = {{"uuid", gpu_.uuid},
                   {"state", "unknown"},
                   {"fabric_handles", gpu_.fabric_handles},
                   {"posix_handles", gpu_.posix_handles},
+                  {"free", free_memory_of(driver_, gpu_).count},
                   {"multicast", gpu_.multicast && driver_.functions().multicast_create != nullptr}};
     try {
       const nvml::Nvml nvml;
@@ -259,6 +279,7 @@ class RackRank {
   RackPlace place_;
   CudaDriver driver_;
   DriverGpu gpu_;
+  Deadline deadline_;
   std::vector<nvml::NvLinkFacts> links_;  ///< before the load
   std::optional<SharingGpu> on_;
   std::optional<DescriptorMail> mail_;

@@ -19,6 +19,7 @@
 
 #include "probes/collective/fleet.h"
 #include "probes/collective/limits.h"
+#include "probes/core/parameters.h"
 #include "probes/core/recorder.h"
 #include "probes/core/statistics.h"
 #include "probes/cuda/rack_plan.h"
@@ -30,7 +31,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr Seconds kShareLimit = {60};  // making and mapping memory of all ranks
-constexpr Seconds kMoveGrace = {10};   // beyond a phase's own time: a rank that is later hangs
+constexpr Seconds kMoveGrace = {30};   // beyond a phase's own time: a rank that hangs has said so by then
 constexpr int kMostRepeats = 1;        // of a phase in which not all were at work, with a margin that much longer
 constexpr double kLongerMargin = 8;
 
@@ -88,12 +89,28 @@ class RackRun {
       gpus_.push_back(std::move(gpu));
     }
     trays_ = trays_of(gpus_);
+    check_room(answers);
     sharing_ = check_fabric(gpus_);
     record_.condition("handles", std::string(word_of(sharing_.kind)));
     if (!sharing_.reason.empty()) record_.condition("handles_reason", sharing_.reason);
     record_.condition("fabric_state", gpus_.front().state);
     if (gpus_.front().clique) record_.condition("fabric_clique", std::int64_t{*gpus_.front().clique});
     if (!gpus_.front().cluster.empty()) record_.condition("fabric_uuid", gpus_.front().cluster);
+  }
+
+  /// A payload and a landing place of each process must fit into the free memory of its GPU.
+  void check_room(const std::vector<json>& answers) const {
+    constexpr std::uint64_t kGranule = std::uint64_t{2} << 20U;  // of an allocation
+    const auto up = [](std::uint64_t size) { return (size + kGranule - 1) / kGranule * kGranule; };
+    const auto sharers = static_cast<std::uint64_t>(given_.count("processes_per_gpu"));
+    for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+      const std::uint64_t free = answers[rank].at("free"), most = free / 2 / sharers / kGranule * kGranule;
+      if (up(size_) > most)
+        throw BadParameter(
+            fmt::format("size: {} B twice for each of {} processes do not fit into the {} B of {} that are "
+                        "free; the nearest that fits: {}",
+                        size_, sharers, free, gpus_[rank].name(), most));
+    }
   }
 
   void share() {

@@ -74,9 +74,6 @@ namespace collective_run {
 
 inline constexpr const char* kThisProgram = "/proc/self/exe";  // also for a program in sealed memory without a path
 
-/// The others have had the time of the rank that failed, and may wait for it.
-inline constexpr Seconds kAfterError = {5};
-
 inline std::vector<std::string> of_each(const std::vector<cuda::Device>& devices, std::string cuda::Device::*member) {
   std::vector<std::string> words;
   for (const auto& device : devices) words.push_back(device.*member);
@@ -86,6 +83,7 @@ inline std::vector<std::string> of_each(const std::vector<cuda::Device>& devices
 inline collective::LocalRanks start_ranks(const Parameters& given, const std::vector<cuda::Device>& devices,
                                           const Placement& placement, const CollectiveRun& run) {
   const int here = static_cast<int>(devices.size());
+  const auto node = std::get<std::string>(host_facts().at("name"));
   std::vector<collective::RankProgram> programs;
   for (int local = 0; local < here; ++local) {
     const RankPlace place{.rank = placement.rank * here + local,
@@ -96,9 +94,9 @@ inline collective::LocalRanks start_ranks(const Parameters& given, const std::ve
     programs.push_back({.path = kThisProgram,
                         .arguments = rank_arguments(run.product.probe, place),
                         .environment = rank_environment(environ, run.forced),
-                        .title = fmt::format("rank {} ({})", place.rank, place.gpu)});
+                        .title = fmt::format("rank {} ({} {})", place.rank, node, place.gpu)});
   }
-  return collective::LocalRanks(programs, {.after_error = kAfterError});
+  return collective::LocalRanks(programs, {.after_error = collective::kAfterError});
 }
 
 inline void record_placement(Recorder& record, const collective::Fleet& fleet, const std::vector<cuda::Device>& devices,

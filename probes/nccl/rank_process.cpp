@@ -1,11 +1,14 @@
 // rank_process: one GPU's part of every request. A failure is an answer; only the leader decides on it.
 #include "probes/nccl/rank_process.h"
 
+#include <chrono>
 #include <iostream>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "probes/collective/limits.h"
@@ -13,6 +16,8 @@
 #include "probes/collective/rank_session.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
+#include "probes/cuda/patience.h"
+#include "probes/cuda/progress.h"
 #include "probes/nccl/check.h"
 #include "probes/nccl/communicator.h"
 #include "probes/nccl/rank_log.h"
@@ -21,18 +26,17 @@ namespace assay::nccl {
 namespace {
 
 using nlohmann::json;
-
-/// The longest wait of one of `ranks` for `count` iterations like `at`.
-Seconds limit_of(const collective::Iteration& at, std::int64_t count, int ranks) {
-  const std::size_t bytes = (at.shape.sent + at.shape.received) * collective::size_of(at.element);
-  return collective::batch_limit({bytes * static_cast<std::size_t>(count)}, ranks);
-}
+using Clock = std::chrono::steady_clock;
 
 /// Buffers in memory of one GPU, and the communicator that works on them.
 class NcclRank {
  public:
   NcclRank(const RankPlace& place, const Product& product)
-      : place_(place), device_(cuda::entered(place.gpu)), nccl_(product), stream_(cuda::make_stream()) {}
+      : place_(place),
+        device_(cuda::entered(place.gpu)),
+        nccl_(product),
+        stream_(cuda::make_stream()),
+        own_done_(cuda::make_event()) {}
 
   [[nodiscard]] json hello() const { return {{"free", cuda::free_memory().count}, {"version", nccl_.version()}}; }
   [[nodiscard]] json introduce() const { return {{"word", place_.rank == 0 ? nccl_.unique_id() : ""}}; }
@@ -56,9 +60,10 @@ class NcclRank {
     fill(at.source, at.shape.sent, at.element, pattern, stream_);
     // Bytes that the collective does not write cannot pass.
     cuda::clear(at.target, {at.shape.received * collective::size_of(at.element)}, stream_, kAllOnes);
+    const auto due = begin(at, 1);
     enqueue(at);
     count_mismatches(at.target, at.shape.received, at.element, pattern, mismatches_.as<std::uint64_t>(), stream_);
-    communicator_->finish(stream_, limit_of(at, 1, place_.ranks));
+    finish();
     std::uint64_t found = 0;
     cuda::copy_to_host(std::as_writable_bytes(std::span(&found, 1)), mismatches_.data());
     return found;
@@ -70,6 +75,7 @@ class NcclRank {
     marks.reserve(static_cast<std::size_t>(counted));
     for (std::int64_t i = 0; i < counted; ++i) marks.emplace_back(cuda::make_event(), cuda::make_event());
     if (gated_) gate_.close(stream_);
+    const auto due = begin(iteration(0), lead + counted);
     for (std::int64_t i = 0; i < lead + counted; ++i) {
       const collective::Iteration at = iteration(i);
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].first, stream_);
@@ -77,7 +83,7 @@ class NcclRank {
       if (i >= lead) cuda::mark(marks[static_cast<std::size_t>(i - lead)].second, stream_);
     }
     gate_.open();
-    communicator_->finish(stream_, limit_of(iteration(0), lead + counted, place_.ranks));
+    finish();
     notice_gate();
     std::vector<double> times;
     times.reserve(marks.size());
@@ -95,6 +101,28 @@ class NcclRank {
   }
 
  private:
+  /// The own work of this GPU is enqueued, and `count` iterations like `at` follow, which must be done in time: of the
+  /// first of a size as those of the size before, which is smaller.
+  cuda::Deadline::Due begin(const collective::Iteration& at, std::int64_t count) {
+    const std::size_t bytes = (at.shape.sent + at.shape.received) * collective::size_of(at.element);
+    anew_ = bytes != bytes_;
+    if (anew_) of_size_before_ = std::exchange(pace_, {});
+    bytes_ = bytes;
+    moved_ = bytes * static_cast<std::size_t>(count);
+    const auto amount = static_cast<double>(moved_);
+    const Seconds untimed = of_size_before_.limit(collective::batch_limit({moved_}, place_.ranks), amount, anew_);
+    auto due = deadline_.set(fmt::format("{} iterations of {} B", count, bytes), pace_.limit(untimed, amount), [this] {
+      if (!cuda::has_passed(own_done_)) return cuda::InHand{.words = "its own work before the collective"};
+      return cuda::InHand{.words = "the collective", .waits = true};
+    });
+    begun_ = Clock::now();
+    cuda::mark(own_done_, stream_);
+    return due;
+  }
+  void finish() {
+    communicator_->finish(stream_, collective::kBatchLimit);
+    if (!anew_) pace_.took({std::chrono::duration<double>(Clock::now() - begun_).count()}, static_cast<double>(moved_));
+  }
   void enqueue(const collective::Iteration& at) {
     communicator_->enqueue(at.operation, at.element, at.shape.chunk, at.source, at.target, stream_);
   }
@@ -116,6 +144,12 @@ class NcclRank {
   cuda::Stream stream_;
   cuda::Gate gate_;
   bool gated_ = true;
+  cuda::Event own_done_;                    ///< behind the GPU's own work
+  collective::Pace pace_, of_size_before_;  ///< by B
+  std::size_t bytes_ = 0, moved_ = 0;       ///< of an iteration, and of those that were begun
+  bool anew_ = true;
+  Clock::time_point begun_;
+  cuda::Deadline deadline_;
   CollectiveBuffer source_, target_;  // before the communicator, which is aborted first and may still use them
   cuda::DeviceBuffer mismatches_;
   std::unique_ptr<Communicator> communicator_;

@@ -73,6 +73,11 @@ PayloadPlace::PayloadPlace(const Parameters& given, const MachineTree& tree, int
   chosen_ = choose_port_and_gpu(tree, ports, given.text("device"), driver_->gpus(), given.text("gpu"), rank);
 }
 
+std::optional<std::pair<std::string, Bytes>> PayloadPlace::free_gpu() const {
+  if (!chosen_.gpu) return std::nullopt;
+  return std::pair{chosen_.gpu->uuid, cuda::free_memory_of(*driver_, *chosen_.gpu)};
+}
+
 RegisteredMemory PayloadPlace::make(const Adapter& adapter, std::size_t size, Ordering ordering, bool staged) const {
   if (!chosen_.gpu) return adapter.memory(size, ordering);
   cuda::GpuMemory of_gpu(*driver_, *chosen_.gpu, {size});

@@ -61,6 +61,8 @@ class PayloadPlace {
   PayloadPlace& operator=(const PayloadPlace&) = delete;
 
   [[nodiscard]] const PortFacts& port() const { return chosen_.port; }
+  /// The GPU and its free memory; nothing where the payload is the host's.
+  [[nodiscard]] std::optional<std::pair<std::string, Bytes>> free_gpu() const;
   /// `size` bytes at this place that `adapter` and peers reach.
   /// A GPU's memory is reached itself, or `staged` through pages of this host.
   [[nodiscard]] RegisteredMemory make(const Adapter& adapter, std::size_t size, Ordering ordering,
@@ -142,6 +144,7 @@ class RdmaEndpointSetup {
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering, bool staged = false) const {
     return place_->make(*adapter_, size, ordering, staged);
   }
+  [[nodiscard]] std::optional<std::pair<std::string, Bytes>> free_gpu() const { return place_->free_gpu(); }
   /// Facts of this rank for the others.
   [[nodiscard]] const Introduction& introduction() const { return introduction_; }
   /// Parameters of the path.

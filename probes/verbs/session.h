@@ -41,6 +41,7 @@ class Session {
   [[nodiscard]] RegisteredMemory memory(std::size_t size, Ordering ordering, bool staged = false) const {
     return station_.memory(size, ordering, staged);
   }
+  [[nodiscard]] std::optional<std::pair<std::string, Bytes>> free_gpu() const { return station_.free_gpu(); }
   [[nodiscard]] int rank() const { return group_.rank(); }
   [[nodiscard]] Seconds stall_limit() const { return station_.stall_limit(); }
   /// The measured subject: a pair, or one port.

@@ -5,7 +5,7 @@
 // bit_flip, mig (the first GPU is an instance of a partitioned one); of memory that processes share: no_fabric,
 // no_handles, import_refused, foreign_refused (handles of other processes); residue (freed memory goes, by a file that
 // ASSAY_FAKE_CUDA_LEFT names, into the next allocation of any process), and of copies on the first GPU: copy_flips,
-// copy_hangs, copy_dies.
+// copy_hangs, copy_dies, host_copy_hangs. ASSAY_FAKE_CUDA_FREE_MIB: free memory of each GPU, else 64 GiB.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -150,6 +150,11 @@ api::Result cuCtxSetCurrent(api::Context context) {
 }
 api::Result cuCtxSynchronize() { return in_context ? api::kSuccess : kInvalidContext; }
 
+api::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *total = std::size_t{64} << 30U;
+  *free = std::size_t(number_in("ASSAY_FAKE_CUDA_FREE_MIB", 1 << 16)) << 20U;
+  return in_context ? api::kSuccess : kInvalidContext;
+}
 api::Result cuMemAlloc_v2(api::Address* address, std::size_t size) {
   if (!in_context) return kInvalidContext;
   if (fault("full")) return kOutOfMemory;
@@ -191,6 +196,7 @@ api::Result cuMemsetD8_v2(api::Address address, unsigned char value, std::size_t
   return api::kSuccess;
 }
 api::Result cuMemcpyHtoD_v2(api::Address address, const void* source, std::size_t size) {
+  while (world.first_ordinal == 0 && fault("host_copy_hangs")) pause();
   const std::lock_guard guard(world.lock);
   std::size_t offset = 0;
   Allocation* const to = holding(address, size, offset);

@@ -3,10 +3,12 @@
 // Nothing is left behind by a rank that dies. ASSAY_FAKE_RCCL has what differs:
 //   version=22606            the number of ncclGetVersion
 //   rank=1 fault=KIND        of that rank: wrong (a bit of each result), lost (its part of a sum is missing), hang (no
-//                            collective is ever done), dies (at its third collective), refuses (to enter)
+//                            collective is ever done), slow (each takes 50 ms), dies (at its third collective), refuses
+//                            (to enter)
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -33,6 +36,7 @@ void assay_fake_enqueue(Stream stream, bool (*work)(void*), void* of);  // of fa
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
 constexpr Result kSystemError = 2, kInvalid = 4;
 constexpr int kMostRanks = 64;
 
@@ -92,6 +96,7 @@ struct Work {
   int adds = -1;  ///< the type of numbers that are added
   std::byte* result = nullptr;
   bool posted = false;
+  std::optional<Clock::time_point> asked = {};  ///< whether it is done, for the first time
 };
 
 void post(Work& work) {
@@ -167,6 +172,8 @@ bool progress(void* of) {
   auto& work = *static_cast<Work*>(of);
   ncclComm& comm = *work.comm;
   if (comm.fault == "hang") return false;
+  if (!work.asked) work.asked = Clock::now();
+  if (comm.fault == "slow" && Clock::now() < *work.asked + std::chrono::milliseconds(50)) return false;
   if (!work.posted) post(work);
   for (int rank = 0; rank < comm.ranks; ++rank)
     if (comm.board->ranks.at(static_cast<std::size_t>(rank)).posted <= work.number) return false;

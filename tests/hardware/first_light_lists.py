@@ -267,7 +267,7 @@ def one_gpu(machine):
         stages.append(
             Stage(
                 "accept_model",
-                480,
+                520,
                 555,
                 command,
                 (0, 1, 3),

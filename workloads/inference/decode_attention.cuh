@@ -104,21 +104,22 @@ struct Chunk {
   /// Scores of the page's tokens for all of these heads.
   __device__ void score(Shared& shared) const {
     const float scale = s.ring() ? 1 : 1 / std::sqrt(static_cast<float>(s.head_dim));
-    const Bf16* const low = page(warp, false) + group * s.head_dim;
-    const Bf16* const high = low + 8 * s.head_dim;
+    const int width = static_cast<int>(s.head_dim);
+    const Bf16* const low = page(warp, false) + static_cast<int>(group) * width;
+    const Bf16* const high = low + 8 * width;
     float sums[4] = {};
-    for (std::int64_t begin = 0; begin < s.head_dim; begin += kLoads * kWarpColumns) {
+    for (int begin = 0; begin < width; begin += kLoads * kWarpColumns) {
       uint4 above[kLoads] = {}, below[kLoads] = {};
 #pragma unroll
       for (int i = 0; i < kLoads; ++i) {
-        const std::int64_t d = begin + i * kWarpColumns + member * kVector;
-        if (d < s.head_dim) above[i] = load(low + d), below[i] = load(high + d);
+        const int d = begin + i * kWarpColumns + static_cast<int>(member) * kVector;
+        if (d < width) above[i] = load(low + d), below[i] = load(high + d);
       }
 #pragma unroll
       for (int i = 0; i < kLoads; ++i) {
-        const std::int64_t d = begin + i * kWarpColumns + member * kVector;
+        const int d = begin + i * kWarpColumns + static_cast<int>(member) * kVector;
         uint4 x = {};
-        if (d < s.head_dim) x = shared.queries[group][d / kVector];
+        if (d < width) x = shared.queries[group][d / kVector];
         multiply_add(sums, above[i].x, below[i].x, above[i].y, below[i].y, x.x, x.y);
         multiply_add(sums, above[i].z, below[i].z, above[i].w, below[i].w, x.z, x.w);
       }

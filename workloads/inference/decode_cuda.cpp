@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "probes/collective/limits.h"
 #include "probes/core/probe.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_record.h"
@@ -21,6 +22,7 @@
 #include "probes/cuda/graph.h"
 #include "probes/cuda/lanes.h"
 #include "probes/cuda/memory_kernels.h"
+#include "probes/cuda/patience.h"
 #include "probes/nvml/gpu_watch.h"
 #include "workloads/inference/decode_launch.h"
 #include "workloads/inference/decode_pointers.h"
@@ -137,8 +139,10 @@ class GpuDecoding {
     prepare();
     begun();
     take_rounds(
-        plan_, figures_, [this] { return step(); }, [this] { return reading(); });
+        plan_, figures_, [this] { return paced("a step", steps_pace_, [this] { return step(); }); },
+        [this] { return paced("a reading", readings_pace_, [this] { return reading(); }); });
     ended();
+    const auto due = deadline_.set("the check of weights and keys", untimed());
     for (const DecodePointers& set : sets_)
       figures_.mismatches +=
           counted([&](std::uint64_t* wrong) { enqueue_drawn_check(sizes_, set, seed_, wrong, stream_); });
@@ -159,6 +163,23 @@ class GpuDecoding {
   }
 
  private:
+  /// The longest wait for work on all copies that was not timed: numbers are drawn and compared by some operations
+  /// each.
+  [[nodiscard]] Seconds untimed() const {
+    constexpr double kOfNumber = 100;  // FLOP
+    const double bytes = static_cast<double>(sets_.size() * shape_.bytes());
+    return collective::untimed_limit(kOfNumber * bytes * static_cast<double>(shape_.batch), bytes);
+  }
+  /// The device's time of `work`, which must be done in time.
+  template <class Work>
+  double paced(const char* what, collective::Pace& pace, const Work& work) {
+    const auto due = deadline_.set(fmt::format("{}, batch {}, context {}", what, shape_.batch, shape_.context),
+                                   pace.limit(untimed()));
+    const double time = work();
+    pace.took({time});
+    return time;
+  }
+
   /// What `enqueue` adds to a word.
   template <class Enqueue>
   std::uint64_t counted(const Enqueue& enqueue) {
@@ -203,6 +224,7 @@ class GpuDecoding {
 
   /// One step in ring numbers against plain sums of whole numbers, every logit.
   void check_exact() {
+    const auto due = deadline_.set("an exact step", untimed());
     DecodeSizes ring = sizes_;
     ring.numbers = DecodeNumbers::ring;
     take_inputs(DecodeNumbers::ring);
@@ -216,6 +238,7 @@ class GpuDecoding {
   /// Draws all sets, records their graphs, and has the first set's result for each input, which all others must repeat.
   void prepare() {
     take_inputs(plan_.numbers);
+    const auto due = deadline_.set("drawing weights and first steps", untimed());
     for (const DecodePointers& set : sets_) {
       enqueue_draw(sizes_, set, seed_, stream_);
       graphs_.push_back(graph_of(sizes_, set));
@@ -272,6 +295,8 @@ class GpuDecoding {
   cuda::StreamSet& lanes_;
   LibraryProducts& products_;
   std::uint64_t seed_;
+  cuda::Deadline deadline_;
+  collective::Pace steps_pace_, readings_pace_;
   cuda::Stream stream_;
   cuda::DeviceWords count_, weight_sums_, cache_sums_;
   DecodeFigures figures_;

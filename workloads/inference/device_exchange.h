@@ -13,14 +13,18 @@
 // of the row are checked at its end.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "probes/core/statistics.h"
+#include "probes/cuda/patience.h"
 #include "workloads/inference/kv_shape.h"
 #include "workloads/inference/moe_evidence.h"
 #include "workloads/inference/put_plan.h"
@@ -84,6 +88,25 @@ class DeviceExchange {
     taken.pair = row();
     judge(router.family(), taken);
     return taken;
+  }
+
+  /// The part of steps that the device is at, by has_passed(mark). From any thread.
+  template <class HasPassed>
+  [[nodiscard]] cuda::InHand in_hand(const HasPassed& has_passed) const {
+    constexpr std::array<std::pair<const char*, bool>, kMarks> kParts = {{{"meeting before a step", true},
+                                                                          {"packing", false},
+                                                                          {"dispatch", true},
+                                                                          {"checking slots and meeting", true},
+                                                                          {"work of experts", false},
+                                                                          {"meeting before combine", true},
+                                                                          {"combine", true},
+                                                                          {"adding up", false}}};
+    for (std::size_t i = 0; chained_ && i < count_ * kMarks; ++i) {
+      if (!has_passed(i))
+        return {.words = fmt::format("{}, step {} of {}", kParts[i % kMarks].first, i / kMarks + 1, count_),
+                .waits = kParts[i % kMarks].second};
+    }
+    return {.words = "pairs of dispatch and combine", .waits = all_.ranks > 1};
   }
 
   /// The median time in s of one slot to `peer` and back while nothing else is sent; the lower of the two ranks leads.
@@ -233,9 +256,11 @@ class DeviceExchange {
   }
 
   void chain(MoeSteps& taken) {
+    chained_ = true;
     together([&] {
       for (std::size_t i = 0; i < count_; ++i) enqueue_checked(steps_[i], i * Mark::kMarks);
     });
+    chained_ = false;
     for (std::size_t i = 0; i < count_; ++i) {
       const std::size_t at = i * Mark::kMarks;
       const auto between = [&](Mark from, Mark to) { return device_.seconds(at + from, at + to); };
@@ -278,6 +303,7 @@ class DeviceExchange {
   RowView all_;  ///< shared by all steps
   std::vector<Step> steps_;
   std::size_t count_ = 0;
+  std::atomic<bool> chained_ = false;  ///< the marks are those of steps
 };
 
 /// Marks that a DeviceExchange uses at most.

@@ -93,7 +93,7 @@ Sampling fixed(std::vector<double> samples) {
 
 }  // namespace
 
-KvPlan kv_plan(const Parameters& given, Bytes memory) {
+KvPlan kv_plan(const Parameters& given) {
   KvPlan plan{.shape = {.model = train::model_card(given.text("model")).shape,
                         .tokens = count_in_range(given, "tokens", 1, kMostTokens),
                         .page = count_in_range(given, "page", 1, kMostPage),
@@ -118,15 +118,18 @@ KvPlan kv_plan(const Parameters& given, Bytes memory) {
   }
   if (shape.page * kv_numbers(shape.model, shape.tp) * shape.element % 8 != 0)
     throw BadParameter(fmt::format("page: {} tokens of a layer are no multiple of 8 B", shape.page));
-  if (const std::uint64_t room = memory.count / 2; shape.bytes() > room) {
-    const std::uint64_t page = shape.bytes() / static_cast<std::uint64_t>(shape.tokens / shape.page);
-    const std::uint64_t most = room / page * static_cast<std::uint64_t>(shape.page);
-    throw BadParameter(fmt::format("tokens: their keys and values are {} B, half of memory is {} B; {}", shape.bytes(),
-                                   room,
-                                   most == 0 ? "not a page fits: give layers_run"
-                                             : fmt::format("the nearest that fits: {}, or give layers_run", most)));
-  }
   return plan;
+}
+
+void check_kv_room(const KvPlan& plan, Bytes room, std::string_view what) {
+  const KvShape& shape = plan.shape;
+  if (shape.bytes() <= room.count) return;
+  const std::uint64_t page = shape.bytes() / static_cast<std::uint64_t>(shape.tokens / shape.page);
+  const std::uint64_t most = room.count / page * static_cast<std::uint64_t>(shape.page);
+  throw BadParameter(fmt::format("tokens: their keys and values are {} B, {} is {} B; {}", shape.bytes(), what,
+                                 room.count,
+                                 most == 0 ? "not a page fits: give layers_run"
+                                           : fmt::format("the nearest that fits: {}, or give layers_run", most)));
 }
 
 KvStreams::KvStreams(const KvPlan& plan, const host::Streams& streams, Rendezvous& group)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "probes/core/parameters.h"
@@ -23,9 +24,11 @@ struct KvPlan {
   std::int64_t transfers = 10;
 };
 
-/// Reads `given`. Throws BadParameter if a value is out of range, does not divide (with the nearest that does), or
-/// takes more than half of `memory`.
-KvPlan kv_plan(const Parameters& given, Bytes memory);
+/// Reads `given`. Throws BadParameter if a value is out of range, or does not divide (with the nearest that does).
+KvPlan kv_plan(const Parameters& given);
+/// Throws BadParameter, with the most tokens that do, where the cache of `plan` does not fit into `room`, which is
+/// `what` ("half of memory").
+void check_kv_room(const KvPlan& plan, Bytes room, std::string_view what);
 
 /// Times of one direction, by the receiver, in s.
 struct KvTimes {

@@ -216,11 +216,12 @@ void transfer(const Parameters& given, const KvPlan& plan, const Placement& plac
 }
 
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
-  const auto plan = kv_plan(given, total_memory());
+  const auto plan = kv_plan(given);
+  const bool of_gpu = given.text("memory") == "gpu";
+  if (!of_gpu || given.text("gpu_path") == "staged") check_kv_room(plan, {total_memory().count / 2}, "half of memory");
   record.condition("engine", given.text("engine"));
   if (given.text("engine") == "verbs") return transfer_over_verbs(given, plan, placement, kExchange, record);
-  if (given.text("memory") == "gpu")
-    throw BadParameter("memory: engine tcp sends from host memory; hint: --engine verbs");
+  if (of_gpu) throw BadParameter("memory: engine tcp sends from host memory; hint: --engine verbs");
   host::demand_pair(placement);
   work_together(placement, {.exchange = kExchange},
                 [&](Rendezvous& group) { transfer(given, plan, placement, group, record); });

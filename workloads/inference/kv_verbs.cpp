@@ -8,13 +8,16 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "probes/core/json_io.h"
 #include "probes/core/probe.h"
 #include "probes/verbs/session.h"
 
 namespace assay::inference {
 namespace {
 
+using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 using verbs::VerbsOperation;
 
@@ -192,6 +195,24 @@ class VerbsCarrier {
   std::array<verbs::Completed, 32> taken_ = {};
 };
 
+/// Refuses a cache that does not fit into the free memory of a GPU of either rank, before either allocates. Ranks on
+/// one GPU share it.
+void check_gpu_room(verbs::Session& session, const KvPlan& plan) {
+  const auto free = session.free_gpu();
+  if (!free) return;
+  constexpr std::uint64_t kGranule = std::uint64_t{2} << 20U;  // of an allocation
+  const auto& [uuid, bytes] = *free;
+  const json other =
+      parse_json_or_throw(session.swap(json{{"gpu", uuid}, {"free", bytes.count}}.dump()), "the other rank");
+  const bool shared = other.at("gpu") == uuid;
+  const std::uint64_t least = std::min<std::uint64_t>(bytes.count, other.at("free")) / (shared ? 2 : 1);
+  const std::uint64_t room = least / kGranule * kGranule;
+  check_kv_room(
+      plan, {room - std::min(room, std::uint64_t{kTail})},
+      fmt::format("free memory of {}{}", bytes.count <= other.at("free") ? uuid : other.at("gpu").get<std::string>(),
+                  shared ? ", which both ranks share," : ""));
+}
+
 /// This rank's memory where the parameters want it; a refusal names the other way, and never takes it.
 verbs::RegisteredMemory memory_of(const Parameters& given, const verbs::Session& session, std::size_t size) {
   constexpr const char* kHint = "; gpu_path staged copies through the host's memory, and the record says so";
@@ -207,6 +228,7 @@ verbs::RegisteredMemory memory_of(const Parameters& given, const verbs::Session&
 
 void take_part(const Parameters& given, const KvPlan& plan, Rendezvous& group, Recorder* record) {
   verbs::Session session(given, group);
+  check_gpu_room(session, plan);
   const auto memory = memory_of(given, session, plan.shape.bytes() + kTail);
   const auto outcome = [&] {
     VerbsCarrier carrier(session, memory, plan);

@@ -1,8 +1,10 @@
 // moe_gpu_rank: one GPU's part of every request. A failure is an answer; only the leader decides on it.
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <thread>
@@ -16,6 +18,8 @@
 #include "probes/collective/rank_loop.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/gate.h"
+#include "probes/cuda/patience.h"
+#include "probes/cuda/progress.h"
 #include "probes/nccl/communicator.h"
 #include "probes/nccl/rank_log.h"
 #include "workloads/inference/device_exchange.h"
@@ -23,11 +27,13 @@
 #include "workloads/inference/moe_job.h"
 #include "workloads/inference/put_kernels.h"
 #include "workloads/inference/row_kernels.h"
+#include "workloads/inference/row_plan.h"
 
 namespace assay::inference {
 namespace {
 
 using nlohmann::json;
+using Clock = std::chrono::steady_clock;
 
 /// The device of DeviceExchange: the current GPU, one stream, and memory that NCCL can map into its peers.
 class CudaRows {
@@ -62,6 +68,7 @@ class CudaRows {
   void clear(void* memory, std::uint64_t bytes) { set(memory, 0, bytes); }
   void run(RowWork work, const RowView& view, std::uint64_t rows) { enqueue_rows(work, view, rows, stream_); }
   void mark(std::size_t mark) { cuda::mark(marks_.at(mark), stream_); }
+  [[nodiscard]] bool has_passed(std::size_t mark) const { return cuda::has_passed(marks_.at(mark)); }
   double seconds(std::size_t from, std::size_t to) { return cuda::elapsed(marks_.at(from), marks_.at(to)).count; }
   void close() {
     if (gated()) gate_.close(stream_);
@@ -164,16 +171,43 @@ class GpuSession {
   }
 
   json steps(const json& request) {
-    const Router router(job_.routing, request.at("family").get<Family>());
+    const auto family = request.at("family").get<Family>();
+    const Router router(job_.routing, family);
     const std::chrono::duration<double> rest(request.at("rest_s").get<double>());
-    return to_words(exchange().steps(router, request.at("first"), request.at("count"), request.at("lead"),
-                                     [&] { std::this_thread::sleep_for(rest); }));
+    const std::uint64_t count = request.at("count"), lead = request.at("lead");
+    const double pairs = static_cast<double>(lead + 2 * count);  // the steps, and the row of pairs after them
+    // A family that was not run yet sends all to one rank at worst, which then has as much as all have when it is even.
+    const bool anew = families_.insert(family).second;
+    const auto ranks = static_cast<double>(job_.routing.ranks);
+    const auto due =
+        due_in("steps", pace_.limit(untimed(pairs), anew ? ranks * pairs : pairs, anew).count + rest.count());
+    const auto begin = Clock::now();
+    json taken = to_words(
+        exchange().steps(router, request.at("first"), count, lead, [&] { std::this_thread::sleep_for(rest); }));
+    if (!anew) pace_.took({std::chrono::duration<double>(Clock::now() - begin - rest).count()}, pairs);
+    return taken;
+  }
+
+  /// The longest wait for the first steps, with so many pairs of dispatch and combine.
+  [[nodiscard]] Seconds untimed(double pairs) const {
+    const double bytes = pairs * static_cast<double>(RowRooms(job_).all());
+    const double together = collective::batch_limit({static_cast<std::uint64_t>(bytes)}, ranks()).count;
+    return {std::min(collective::kBatchLimit.count, collective::kStartOfWork.count + together)};
+  }
+  [[nodiscard]] int ranks() const { return static_cast<int>(job_.routing.ranks); }
+
+  cuda::Deadline::Due due_in(const char* what, double limit_s) {
+    return deadline_.set(what, {limit_s}, [this] {
+      return exchange_->in_hand([&](std::size_t mark) { return rows_.has_passed(mark); });
+    });
   }
 
   json edges() {
-    return {{"edges", edges_of(
-                          job_, [&] { wire_->barrier(), wire_->finish(); },
-                          [&](std::int64_t peer) { return exchange().round_trip(peer); })}};
+    const auto due = due_in("round trips of pairs", untimed(0).count);
+    json edges = edges_of(
+        job_, [&] { wire_->barrier(), wire_->finish(); },
+        [&](std::int64_t peer) { return exchange().round_trip(peer); });
+    return {{"edges", std::move(edges)}};
   }
 
   json facts() {
@@ -187,7 +221,10 @@ class GpuSession {
 
   ExchangeJob job_;
   cuda::Device gpu_;
-  nccl::RankLog log_;  // before the library, which reads where its log goes
+  cuda::Deadline deadline_;
+  collective::Pace pace_;      ///< of pairs of dispatch and combine
+  std::set<Family> families_;  ///< that were run
+  nccl::RankLog log_;          // before the library, which reads where its log goes
   nccl::Nccl nccl_;
   CudaRows rows_;
   std::unique_ptr<NcclWire> wire_;  // after the memory that it may still use

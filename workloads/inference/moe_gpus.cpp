@@ -47,11 +47,12 @@ class GpuSide {
   [[nodiscard]] std::vector<collective::RankProgram> programs() const {
     std::vector<collective::RankProgram> programs;
     ExchangeJob mine = job_;
+    const auto node = std::get<std::string>(host_facts().at("name"));
     for (const auto& device : devices_) {
       programs.push_back({.path = kThisProgram,
                           .arguments = moe_arguments({.job = mine, .address = device.uuid}),
                           .environment = nccl::rank_environment(environ, {}),
-                          .title = fmt::format("rank {} ({})", mine.rank, device.uuid)});
+                          .title = fmt::format("rank {} ({} {})", mine.rank, node, device.uuid)});
       ++mine.rank;
     }
     return programs;

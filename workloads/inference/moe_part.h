@@ -24,7 +24,7 @@ template <class Side>
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   Side side(given, placement);
   const ExchangeJob& job = side.job();
-  collective::LocalRanks ranks(side.programs());
+  collective::LocalRanks ranks(side.programs(), {.after_error = collective::kAfterError});
   const auto ask = [&](std::string_view request, Seconds limit) {
     return ranks.ask(request, limit, [&] {  // a library may never report to its rank that a peer is gone
       if (group != nullptr) group->check();

@@ -9,6 +9,7 @@
 
 #include "probes/cuda/device.h"
 #include "probes/cuda/graph.h"
+#include "probes/cuda/progress.h"
 #include "workloads/train_gpu/device_memory.h"
 #include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/fused_attention.h"
@@ -157,6 +158,8 @@ class CudaDevice {
   [[nodiscard]] double seconds(std::size_t call) const {
     return gpu_.records_ ? 0 : cuda::elapsed(gpu_.begin_, gpu_.marks_[call]).count;
   }
+  /// Whether the GPU is past the mark of this call, of the last walk that came to it. From any thread.
+  [[nodiscard]] bool has_passed(std::size_t call) const { return cuda::has_passed(gpu_.marks_.at(call)); }
   /// A graph of all that `walk` enqueues, events included, which keep time in each of its launches. Nothing of it runs.
   cuda::Graph recorded(const std::function<void()>& walk) {
     return cuda::capture(stream(), [&] {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -30,6 +32,7 @@
 #include "workloads/train_gpu/device_rehearsal.h"
 #include "workloads/train_gpu/fused_attention.h"
 #include "workloads/train_gpu/nccl_groups.h"
+#include "workloads/train_gpu/step_in_hand.h"
 
 namespace assay::train_gpu {
 namespace {
@@ -53,6 +56,22 @@ SumOrder sum_order(const train::RankJob& job) {
   return job.attention == train::AttentionKind::fused_unordered ? SumOrder::any : SumOrder::one_if_offered;
 }
 
+/// The longest wait for a first walk of `ops`; between ranks at the rate of batch_limit().
+Seconds untimed(const std::vector<train::Op>& ops, const train::ParallelPlan& plan) {
+  double flop = 0, bytes = 0;
+  std::uint64_t moved = 0;
+  for (const train::Op& op : ops) {
+    flop += static_cast<double>(op.flop);
+    if (op.kind == train::OpKind::collective)
+      moved += static_cast<std::uint64_t>(op.bytes);
+    else
+      bytes += static_cast<double>(op.bytes);
+  }
+  const double alone = collective::untimed_limit(flop, bytes).count;
+  const double together = moved == 0 ? 0 : collective::batch_limit({moved}, static_cast<int>(plan.world())).count;
+  return {std::min(collective::kBatchLimit.count, alone + together)};
+}
+
 json words(const WeightPrint& print) { return {print.shared, print.experts}; }
 
 /// Steps of one mode of data.
@@ -62,6 +81,8 @@ class RankSteps {
   virtual train::StepTimes walk(train::Part part, std::uint64_t number) = 0;
   virtual WeightPrint print(bool gradients) = 0;
   [[nodiscard]] virtual std::span<const train::OpSpan> spans() const = 0;
+  /// What the GPU is at in a walk of `part`; not of a graph, whose marks keep the state of the launch before.
+  [[nodiscard]] virtual cuda::InHand in_hand(train::Part part) const = 0;
 };
 
 /// Device, core, line and executor of one mode of data.
@@ -91,6 +112,10 @@ class RankSetup final : public RankSteps {
   }
   WeightPrint print(bool gradients) override { return core_.print(gradients); }
   [[nodiscard]] std::span<const train::OpSpan> spans() const override { return executor_.spans(); }
+  [[nodiscard]] cuda::InHand in_hand(train::Part part) const override {
+    if (graph_ && part == train::Part::full) return {};
+    return step_in_hand(core_.ops(), executor_.calls(part), [&](std::size_t call) { return device_.has_passed(call); });
+  }
 
  private:
   RankGpu& gpu_;
@@ -110,13 +135,17 @@ class GpuSession {
         gpu_(enter_gpu(start.address)),
         watch_(gpu_.pci_bus_id),
         ops_(train::step_graph(job_.model, job_.plan, job_.rank)),
-        products_(job_.factors) {}
+        untimed_(untimed(ops_, job_.plan)),
+        products_(job_.factors) {
+    if (job_.plan.world() > 1) nccl_.emplace();
+  }
 
   json answer(const json& request) {
     const std::string what = request.at("do");
     if (what == "attention") return attention();
     if (what == "hello") return hello(static_cast<train::AttentionKind>(request.at("attention").get<int>()));
-    if (what == "introduce") return {{"word", NcclGroups::ids(nccl_, job_.plan, job_.rank)}};
+    if (what == "introduce")
+      return {{"word", nccl_ ? NcclGroups::ids(*nccl_, job_.plan, job_.rank) : std::vector<std::string>{}}};
     if (what == "enter") return enter(request.at("words"));
     if (what == "agree") return agree(request.at("algorithms"));
     if (what == "compare") return compare();
@@ -128,7 +157,10 @@ class GpuSession {
     if (what == "settle") return settle();
     if (what == "watch") return {{"conditions", to_json(watch_.conditions())}};
     if (what == "facts")
-      return {{"cublaslt", products_.version()}, {"nccl", nccl_.version()}, {"gpu", gpu_.name}, {"uuid", gpu_.uuid}};
+      return {{"cublaslt", products_.version()},
+              {"nccl", nccl_ ? nccl_->version() : ""},
+              {"gpu", gpu_.name},
+              {"uuid", gpu_.uuid}};
     throw std::runtime_error(fmt::format("'{}' is no request", what));
   }
 
@@ -181,8 +213,8 @@ class GpuSession {
     device_ = std::make_unique<RankGpu>(products_, fused_.get(), marks, need_);
     const auto largest = train::sized(job_.plan.tokens() * job_.model.hidden);
     const auto posted = train::buckets_of(job_.model, job_.plan, train::position_of(job_.plan, job_.rank).pp).size();
-    groups_ = std::make_unique<NcclGroups>(nccl_, job_.plan, job_.rank, ids, largest, posted, *device_,
-                                           collective::kEnterLimit);
+    groups_ = std::make_unique<NcclGroups>(nccl_ ? &*nccl_ : nullptr, job_.plan, job_.rank, ids, largest, posted,
+                                           *device_, collective::kEnterLimit);
     for (const ProductShape& shape : need_.shapes) products_.settle(shape);
     return {{"algorithms", products_.choices()}};
   }
@@ -194,6 +226,7 @@ class GpuSession {
 
   json prepare(train::DataMode data) {
     drop();
+    done_before_.clear();  // other data have other kernels
     train::RankJob job = job_;
     job.data = data;
     if (keeps_bf16(job))
@@ -211,8 +244,8 @@ class GpuSession {
     for (std::uint64_t step = 0; step < count; ++step) {
       const json once = words(gradients(step)), again = words(gradients(step));
       differ.push_back(once != again);
-      (void)rig().walk(train::Part::update, step);  // its times are not a step's
-      prints.push_back(words(rig().print(false)));
+      (void)walk(train::Part::update, step);  // its times are not a step's
+      prints.push_back(words(print(false)));
     }
     drop();
     return {{"differ", differ}, {"prints", prints}};
@@ -233,9 +266,28 @@ class GpuSession {
     return {{"prints", prints}};
   }
 
+  /// A walk that must end in time; see Pace.
+  train::StepTimes walk(train::Part part, std::uint64_t number) {
+    const bool anew = done_before_.insert(part).second;
+    const auto due = deadline_.set(fmt::format("step {}", number), pace_.limit(untimed_, 1, anew),
+                                   [this, part] { return rig_->in_hand(part); });
+    const auto begin = Clock::now();
+    const train::StepTimes times = rig().walk(part, number);
+    if (!anew) pace_.took({std::chrono::duration<double>(Clock::now() - begin).count()});
+    return times;
+  }
+
+  /// The same of a print, which reads all weights.
+  WeightPrint print(bool gradients) {
+    const auto due =
+        deadline_.set("a print of weights", collective::untimed_limit(0, static_cast<double>(need_.bytes())));
+    const WeightPrint print = rig().print(gradients);
+    return print;
+  }
+
   WeightPrint gradients(std::uint64_t number) {
-    (void)rig().walk(train::Part::gradients, number);  // its times are not a step's
-    return rig().print(true);
+    (void)walk(train::Part::gradients, number);  // its times are not a step's
+    return print(true);
   }
 
   json steps(const json& request) {
@@ -248,7 +300,7 @@ class GpuSession {
     std::map<std::pair<train::Role, train::Pass>, Moments> alone;
     auto begin = Clock::now();
     for (std::uint64_t step = first; step < first + count; ++step) {
-      const train::StepTimes times = rig().walk(part, step);
+      const train::StepTimes times = walk(part, step);
       const auto end = Clock::now();  // from the end of a step to the end of the
                                       // next: nothing is left out
       taken.wall.push_back(std::chrono::duration<double>(end - begin).count());
@@ -274,8 +326,8 @@ class GpuSession {
 
   json settle() {
     watch_.stop();
-    const WeightPrint weights = rig().print(false);
-    json answer = {{"print", words(weights)}, {"not_finite", weights.not_finite + rig().print(true).not_finite}};
+    const WeightPrint weights = print(false);
+    json answer = {{"print", words(weights)}, {"not_finite", weights.not_finite + print(true).not_finite}};
     drop();
     return answer;
   }
@@ -285,8 +337,12 @@ class GpuSession {
   nvml::GpuWatch watch_;  ///< from the end of the first steps, which warm up, to settle()
   bool watches_ = false;
   std::vector<train::Op> ops_;
+  Seconds untimed_;                    ///< of the first walk
+  collective::Pace pace_;              ///< of walks
+  std::set<train::Part> done_before_;  ///< since the last change of data
+  cuda::Deadline deadline_;
   DeviceNeed need_;
-  nccl::Nccl nccl_;
+  std::optional<nccl::Nccl> nccl_;  ///< where there are several ranks
   Products products_;
   std::unique_ptr<FusedAttention> fused_;  ///< null: attention is products
   std::unique_ptr<RankGpu> device_;

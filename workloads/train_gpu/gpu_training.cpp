@@ -208,7 +208,7 @@ class GpuTraining {
     const json facts = ask({{"do", "facts"}}, collective::kHelloLimit).front();
     if (fuses(job_)) record_.condition("attention_difference", attention_difference_);
     record_.condition("cublaslt_version", facts.at("cublaslt").get<std::string>());
-    record_.condition("nccl_version", facts.at("nccl").get<std::string>());
+    if (plan_.world() > 1) record_.condition("nccl_version", facts.at("nccl").get<std::string>());
     figures_.record(subjects_, record_);
     record_.measurement("mismatches", static_cast<double>(mismatches_), subjects_.all());
   }

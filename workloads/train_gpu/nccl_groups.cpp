@@ -66,7 +66,7 @@ std::vector<std::string> NcclGroups::ids(const nccl::Nccl& nccl, const train::Pa
   return all;
 }
 
-NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
+NcclGroups::NcclGroups(const nccl::Nccl* nccl, const train::ParallelPlan& plan, std::int64_t rank,
                        const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
                        const RankGpu& gpu, Seconds limit)
     : gpu_(gpu),
@@ -81,9 +81,9 @@ NcclGroups::NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, 
     const auto& members = own[i].members;
     const std::string& id = ids.at(train::sized(members.front())).at(i);  // all ranks of a plan have the same needs
     const auto place = static_cast<int>(std::ranges::find(members, rank) - members.begin());
-    joined_[own[i].name] = {
-        .members = members,
-        .communicator = std::make_unique<nccl::Communicator>(nccl, id, static_cast<int>(members.size()), place, limit)};
+    joined_[own[i].name] = {.members = members,
+                            .communicator = std::make_unique<nccl::Communicator>(
+                                *nccl, id, static_cast<int>(members.size()), place, limit)};
   }
   for (auto& channel : stagings_) {
     for (std::int64_t i = 0; i < message_rooms(plan); ++i)

@@ -28,9 +28,10 @@ class NcclGroups {
   /// Ids for the communicators that this rank is the first of, by the place of the need; others empty.
   static std::vector<std::string> ids(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank);
 
-  /// `ids` of all ranks. Enters every communicator within `limit` each. `largest` numbers of a message, `posted`
-  /// collectives of the second stream in a step. Throws std::runtime_error with NCCL's words.
-  NcclGroups(const nccl::Nccl& nccl, const train::ParallelPlan& plan, std::int64_t rank,
+  /// `nccl` may be null where there is one rank. `ids` of all ranks. Enters every communicator within `limit` each.
+  /// `largest` numbers of a message, `posted` collectives of the second stream in a step. Throws std::runtime_error
+  /// with NCCL's words.
+  NcclGroups(const nccl::Nccl* nccl, const train::ParallelPlan& plan, std::int64_t rank,
              const std::vector<std::vector<std::string>>& ids, std::size_t largest, std::size_t posted,
              const RankGpu& gpu, Seconds limit);
 

@@ -95,7 +95,7 @@ constexpr ConditionSpec kOwnConditions[] = {
            "shapes for which the libraries of two ranks had chosen different algorithms, before all took the first "
            "rank's (rank 0)"),
     rank_0("cublaslt_version", "version of cuBLASLt (rank 0)"),
-    rank_0("nccl_version", "version of the NCCL library (rank 0)"),
+    if_asked("nccl_version", "version of the NCCL library (rank 0), with several ranks"),
 };
 constexpr auto kConditions = cuda::join_conditions(cuda::kDeviceConditions, nvml::kGpuWatchConditions, kOwnConditions);
 constexpr ProbeSpec kSpec{
@@ -140,8 +140,8 @@ constexpr ProbeSpec kSpec{
         "(transformer_engine/common/recipe, Float8CurrentScaling: formats, scales, fast accumulation); graphs of "
         "attention: github.com/NVIDIA/cudnn-frontend 1.23.0.",
     .needs =
-        "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13, and libnccl.so.2 from 2.18 on; for fused attention "
-        "libcudnn.so.9 from 9.10.2 on",
+        "NVIDIA GPUs with a driver for CUDA 13, libcublasLt 13; for several GPUs libnccl.so.2 from 2.18 on, for fused "
+        "attention libcudnn.so.9 from 9.10.2 on",
     .typical = {120},
     .deadline = {3600},
     .parameters = kParameters,
@@ -181,6 +181,7 @@ train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
 std::vector<collective::RankProgram> programs_of(const train::RankJob& job, const std::vector<cuda::Device>& devices,
                                                  int node) {
   std::vector<collective::RankProgram> programs;
+  const auto node_name = std::get<std::string>(host_facts().at("name"));
   std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
   for (std::size_t local = 0; local < devices.size(); ++local) {
@@ -190,7 +191,7 @@ std::vector<collective::RankProgram> programs_of(const train::RankJob& job, cons
                         .arguments = train::rank_arguments(std::string(kSpec.name).c_str(),
                                                            {.job = mine, .address = devices[local].uuid}),
                         .environment = environment,
-                        .title = fmt::format("rank {} ({})", mine.rank, devices[local].uuid)});
+                        .title = fmt::format("rank {} ({} {})", mine.rank, node_name, devices[local].uuid)});
   }
   return programs;
 }
@@ -245,14 +246,14 @@ void record_watch(const std::string& answer, const cuda::Device& device, Recorde
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   const auto devices = cuda::chosen_devices(given);
   Products::demand_library();  // a node without a library is a skip of the probe, not an error of a rank
-  (void)nccl::Nccl();
+  if (placement.world > 1 || devices.size() > 1) (void)nccl::Nccl();
   for (const cuda::Device& device : devices) {
     if (given.text("type") == "fp8")
       demand_fp8(device.compute_major, device.compute_minor, fmt::format("{} ({})", device.uuid, device.name));
   }
   const train::RankJob job = job_of(given, placement.world * static_cast<std::int64_t>(devices.size()));
   if (asks_fused(job)) FusedAttention::demand_library();
-  collective::LocalRanks ranks(programs_of(job, devices, placement.rank));
+  collective::LocalRanks ranks(programs_of(job, devices, placement.rank), {.after_error = collective::kAfterError});
   std::vector<std::string> titles;
   for (const cuda::Device& device : devices) titles.push_back(device.uuid);
   collective::Fleet fleet(

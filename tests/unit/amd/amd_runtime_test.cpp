@@ -228,6 +228,10 @@ TEST(amd_peer, every_pair_is_measured_as_it_is_linked_and_a_byte_that_does_not_a
     EXPECT_EQ(said(record, "gpu_errors_delta"), Value(std::int64_t{0}));
   }
   EXPECT_EQ(peers_on({}).end.reason, "one GPU: there is no pair");
+  const std::string reason = record_on(three(), "amd_peer_bandwidth", {"--size=32MiB"}).end.reason;
+  EXPECT_NE(reason.find("size: 3 payloads of 33554432 B do not fit into the 67108864 B of "), std::string::npos)
+      << reason;
+  EXPECT_NE(reason.find("; the nearest that fits: 16777216"), std::string::npos) << reason;
 }
 
 TEST(rccl, every_operation_is_exact_over_three_ranks_and_says_what_it_ran_on) {
@@ -284,10 +288,10 @@ TEST(amd_hbm, what_fails_is_an_error_and_what_is_missing_a_skip) {
 TEST(rccl, a_rank_that_fails_is_named_and_what_is_missing_a_skip) {
   const std::string second = "a1ff74a1-0000-1000-8000-000000000001";
   const std::vector<Failure> cases = {
-      {"rank=1 fault=dies", Status::error, "rank 1 (" + second + ") was killed by signal 9"},
+      {"rank=1 fault=dies", Status::error, second + ") was killed by signal 9 before it answered, asked to "},
       {"rank=1 fault=refuses", Status::error,
        second + "): entering the communicator: unhandled system error: a word of RCCL"},
-      {"rank=1 fault=hang", Status::error, "the collective is not done after 20"},
+      {"rank=1 fault=hang", Status::error, " s and waits for others in the collective; hint: "},
       {"version=21700", Status::skip, "is older than 2.18"},
   };
   for (const Failure& one : cases) {
@@ -303,6 +307,23 @@ TEST(rccl, a_rank_that_fails_is_named_and_what_is_missing_a_skip) {
   EXPECT_EQ(record.end.status, Status::skip);
   EXPECT_NE(record.end.reason.find("librccl.so.1 does not open"), std::string::npos) << record.end.reason;
   EXPECT_EQ(rccl_on({}).end.reason, "one GPU: a collective needs two ranks");
+}
+
+TEST(rccl, a_gpu_that_hangs_is_named_with_its_work_within_seconds_and_one_that_is_slow_passes) {
+  setenv("ASSAY_DEVICE_SECONDS", "2", 1);
+  Node node = three();
+  node.hip += " fault=hang on=1 after=2";  // GPU 1 has done a check by then
+  const Record hung = rccl_on(node);
+  EXPECT_EQ(hung.end.status, Status::error);
+  EXPECT_NE(hung.end.reason.find("a1ff74a1-0000-1000-8000-000000000001): "), std::string::npos) << hung.end.reason;
+  EXPECT_NE(hung.end.reason.find(" s and hangs in its own work before the collective; hint: "), std::string::npos)
+      << hung.end.reason;
+  node = three();
+  node.rccl = "rank=1 fault=slow";
+  const Record slow = rccl_on(node);
+  unsetenv("ASSAY_DEVICE_SECONDS");
+  EXPECT_EQ(slow.end.status, Status::complete) << slow.end.reason;
+  EXPECT_EQ(sum_of(slow, "mismatches"), 0);
 }
 
 TEST(amd_gemm, what_a_gpu_or_the_library_does_not_have_is_a_skip_and_what_fails_an_error) {

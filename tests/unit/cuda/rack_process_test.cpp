@@ -193,14 +193,32 @@ TEST(rack_process, a_rack_that_is_none_is_refused_before_anything_is_allocated) 
 }
 
 TEST(rack_process, a_rank_that_dies_or_hangs_is_named_on_every_tray) {
+  setenv("ASSAY_DEVICE_SECONDS", "2", 1);
   for (const std::string fault : {"copy_dies", "copy_hangs"}) {
     FakeRack rack(3);
     rack.driver_fault(1, fault);
     for (const Record& record : rack.run()) {
       EXPECT_EQ(record.end.status, Status::error);
       EXPECT_NE(record.end.reason.find("GPU-9a9b9b9b"), std::string::npos) << fault << ": " << record.end.reason;
+      const char* const phase = fault == "copy_dies" ? ", asked to move" : "move on GPU-9a9b9b9b";
+      EXPECT_NE(record.end.reason.find(phase), std::string::npos) << fault << ": " << record.end.reason;
     }
   }
+  unsetenv("ASSAY_DEVICE_SECONDS");
+}
+
+TEST(rack_process, a_size_that_does_not_fit_is_refused_with_the_nearest_that_does_before_anything_is_allocated) {
+  setenv("ASSAY_FAKE_CUDA_FREE_MIB", "10", 1);
+  FakeRack rack(2);
+  for (const std::size_t tray : {0U, 1U})
+    rack.driver_fault(tray, "full");  // it would refuse an allocation in other words
+  const Record record = rack.run({"--size=6MiB"}).front();
+  unsetenv("ASSAY_FAKE_CUDA_FREE_MIB");
+  EXPECT_EQ(record.end.status, Status::error);
+  EXPECT_NE(record.end.reason.find("size: 6291456 B twice for each of 1 processes do not fit into the 10485760 B of "),
+            std::string::npos)
+      << record.end.reason;
+  EXPECT_NE(record.end.reason.find("; the nearest that fits: 4194304"), std::string::npos) << record.end.reason;
 }
 
 TEST(rack_process, a_parameter_out_of_range_is_refused_with_its_range) {

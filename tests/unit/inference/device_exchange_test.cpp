@@ -149,6 +149,40 @@ TEST(DeviceExchange, times_what_a_step_does_and_neither_checks_nor_meetings) {
   }
 }
 
+TEST(DeviceExchange, of_a_gpu_that_hangs_is_named_by_its_part_and_whether_it_waits_for_others) {
+  struct Seen {
+    std::size_t passed;
+    std::string words;
+    bool waits;
+  };
+  const Seen cases[] = {{0, "meeting before a step, step 1 of 2", true},
+                        {1, "packing, step 1 of 2", false},
+                        {2, "dispatch, step 1 of 2", true},
+                        {4, "work of experts, step 1 of 2", false},
+                        {6, "combine, step 1 of 2", true},
+                        {7, "adding up, step 1 of 2", false},
+                        {12, "work of experts, step 2 of 2", false},
+                        {16, "pairs of dispatch and combine", true}};
+  const FakeExchange* first = nullptr;
+  std::vector<cuda::InHand> seen;
+  (void)on_fake_ranks(
+      kJob,
+      [&](std::size_t rank, FakeExchange& exchange) {
+        if (rank == 0) first = &exchange;
+        (void)exchange.steps(Router(kJob.routing, Family::spread), 0, 2, 0);  // only the state on its way counts
+      },
+      [&](Message& message) {
+        if (message.from != 0 || !seen.empty()) return;  // in the thread of rank 0
+        for (const Seen& one : cases)
+          seen.push_back(first->in_hand([&](std::size_t mark) { return mark < one.passed; }));
+      });
+  ASSERT_EQ(seen.size(), std::size(cases));
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    EXPECT_EQ(seen[i].words, cases[i].words);
+    EXPECT_EQ(seen[i].waits, cases[i].waits) << cases[i].words;
+  }
+}
+
 TEST(DeviceExchange, after_a_rest_sends_nothing_before_its_step) {
   std::vector<std::size_t> before;
   std::mutex mutex;

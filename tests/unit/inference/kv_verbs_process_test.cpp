@@ -132,6 +132,35 @@ TEST_F(kv_verbs, messages_that_never_end_and_such_that_fail_end_the_run_in_time)
   EXPECT_NE(failed.end.reason.find("transport retry counter exceeded"), std::string::npos) << failed.end.reason;
 }
 
+TEST_F(kv_verbs, a_cache_that_does_not_fit_into_free_gpu_memory_is_refused_with_the_most_tokens_that_do) {
+  setenv("ASSAY_FAKE_CUDA", "full", 1);  // it would refuse an allocation in other words
+  setenv("ASSAY_FAKE_CUDA_FREE_MIB", "4", 1);
+  const Record shared = sent({"--memory=gpu", "--element=4"});  // 32 KiB of a token
+  EXPECT_EQ(shared.end.status, Status::error);
+  EXPECT_NE(shared.end.reason.find("tokens: their keys and values are 2097152 B, free memory of GPU-"),
+            std::string::npos)
+      << shared.end.reason;
+  EXPECT_NE(shared.end.reason.find(", which both ranks share, is 2093056 B; the nearest that fits: 48, or give"),
+            std::string::npos)
+      << shared.end.reason;
+  EXPECT_TRUE(shared.measurements.empty());
+  unsetenv("ASSAY_FAKE_CUDA");
+  setenv("ASSAY_FAKE_CUDA_FREE_MIB", "8", 1);
+  const Record fits = sent({"--memory=gpu", "--element=4"});
+  unsetenv("ASSAY_FAKE_CUDA_FREE_MIB");
+  EXPECT_EQ(fits.end.status, Status::complete) << fits.end.reason;
+}
+
+TEST_F(kv_verbs, a_gpu_that_hangs_is_named_with_the_copy_within_seconds) {
+  setenv("ASSAY_FAKE_CUDA", "host_copy_hangs", 1);
+  setenv("ASSAY_DEVICE_SECONDS", "1", 1);
+  const Record record = sent({"--memory=gpu"});
+  unsetenv("ASSAY_DEVICE_SECONDS");
+  EXPECT_EQ(record.end.status, Status::error);
+  EXPECT_NE(record.end.reason.find("a copy to the GPU of "), std::string::npos) << record.end.reason;
+  EXPECT_NE(record.end.reason.find(": the GPU is not done after 1 s and hangs; hint: "), std::string::npos);
+}
+
 TEST_F(kv_verbs, a_device_with_few_requests_gets_no_more) {
   setenv("ASSAY_FAKE_VERBS", "small", 1);
   const Record record = sent({"--streams=1"});

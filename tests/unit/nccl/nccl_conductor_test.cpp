@@ -10,6 +10,7 @@
 
 #include "probes/collective/conductor.h"
 #include "probes/collective/fleet.h"
+#include "probes/collective/local_ranks.h"
 #include "probes/core/description.h"
 #include "probes/core/record_reader.h"
 #include "probes/core/recorder.h"
@@ -68,9 +69,11 @@ struct PlayedRank {
   std::vector<std::pair<int, double>> rates = {};  ///< B/s by adapter
   std::string algorithm = "RING";
   std::string broken_at = "";  ///< the request that it answers with an error
+  bool waits = false;          ///< for others, it says then
 
   [[nodiscard]] json answer(const json& request) const {
     const std::string what = request.at("do");
+    if (what == broken_at && waits) return {{"error", "the GPU has fallen off the bus"}, {"waits", true}};
     if (what == broken_at) return {{"error", "the GPU has fallen off the bus"}};
     if (what == "hello") return {{"free", free}, {"version", version}};
     if (what == "introduce") return {{"word", "00ff"}};
@@ -235,6 +238,26 @@ TEST(conductor, names_the_rank_that_fails) {
               conducted({{}, {.broken_at = "time"}}, {{1024}});
             }),
             "rank 1 (n01 GPU): the GPU has fallen off the bus");
+}
+
+TEST(conductor, names_the_rank_whose_gpu_hangs_before_those_that_wait_for_it) {
+  const PlayedRank waits{.broken_at = "time", .waits = true}, hangs{.broken_at = "time"};
+  EXPECT_EQ(failure([&] {
+              conducted({waits, waits, hangs}, {{1024}});
+            }),
+            "rank 2 (n01 GPU): the GPU has fallen off the bus");
+  EXPECT_EQ(failure([&] { conducted({{}, waits}, {{1024}}); }), "rank 1 (n01 GPU): the GPU has fallen off the bus");
+}
+
+TEST(fleets, that_lose_a_rank_say_what_it_was_asked_to_do) {
+  const auto lose = [](std::string_view, Seconds) -> std::vector<std::string> {
+    throw collective::RankLost(collective::RankLoss::silent, "rank 3 (n01 GPU) said nothing for 5 s");
+  };
+  collective::Fleet fleet(lose, {"GPU"}, "n01", nullptr);
+  EXPECT_EQ(failure([&] {
+              (void)fleet.ask({{"do", "steps"}}, {5});
+            }),
+            "rank 3 (n01 GPU) said nothing for 5 s, asked to steps");
 }
 
 TEST(conductor, refuses_different_versions) {

@@ -121,6 +121,11 @@ class Executor {
                     [this](std::size_t call) { return core_.seconds(call); });
   }
 
+  /// The calls of `part`.
+  [[nodiscard]] const std::vector<Instruction>& calls(Part part) const {
+    return calls_[static_cast<std::size_t>(part)];
+  }
+
   /// Of the last walk.
   [[nodiscard]] std::span<const OpSpan> spans() const { return spans_; }
 
