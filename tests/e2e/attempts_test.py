@@ -43,7 +43,7 @@ class Attempts(Bench):
         self.assertEqual(self.begun(), ["0001", "0002"] * 3 + ["0001"] * 4)
         self.assertEqual(self.second_stage(), [{f"0001-fake_probe-{self.node()}": f"bad on {self.node()} is fail"}])
         self.assertEqual((self.result("bad")["attempts"], self.result("good")["attempts"]), (7, 3))
-        self.assertIn("1 steps have a required cell that does not pass", done.stderr)
+        self.assertIn("measured again, for a required cell that does not pass: 1 step\n", done.stderr)
         self.assertEqual(self.verify().returncode, 0)
 
     def test_a_figure_that_is_bad_in_every_other_attempt_is_not_accepted(self):

@@ -125,7 +125,7 @@ class Simulate(Bench):
         self.assertNotIn("n00004", matrix)
         passed = list(self.outcomes().values()).count("pass")
         self.assertGreater(passed, 590)  # a steady node that looks unsteady by chance stays open, and is shown
-        self.assertIn(f"{passed} places whose cells all pass are omitted", page)
+        self.assertIn(f"Omitted, with cells that all pass: {passed} places", page)
         self.assertIn("600 planned attempts that exited are omitted", page)
 
     def test_months_with_fresh_tests_are_judged_from_their_database_as_in_the_rehearsal(self):

@@ -136,10 +136,9 @@ TEST(SiteCheck, the_node_that_is_unlike_the_others_is_named) {
        answer("n3", {{"kernel", "6.1"}, {"gpus_total", "8"}, {"driver_version", "580"}})});
   EXPECT_FALSE(check.alike());
   EXPECT_EQ(check.same, (std::map<std::string, std::string>{{"kernel", "6.1"}}));
-  EXPECT_EQ(
-      check_text(check),
-      "driver_version: 2 nodes absent; n3 580\ngpus_total: 2 nodes 8; n2 7\n3 of 3 nodes reached; 1 facts are the "
-      "same, 2 differ\n");
+  EXPECT_EQ(check_text(check),
+            "driver_version: 2 nodes absent; n3 580\ngpus_total: 2 nodes 8; n2 7\n3 of 3 nodes reached; 1 fact the "
+            "same, 2 differ\n");
 }
 
 /// Values of nodes n01, n02, …, in their order.
