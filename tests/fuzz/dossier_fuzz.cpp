@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto envelope = dossier::read_envelope(text, "fuzz")) {
     const auto again = dossier::read_envelope(dossier::envelope_text(*envelope), "fuzz");
     if (!again || again->payload != envelope->payload || again->signatures != envelope->signatures) std::abort();
-    [[maybe_unused]] const auto statement = dossier::read_statement(envelope->payload, "fuzz");  // must only return
+    const auto statement = dossier::read_statement(envelope->payload, "fuzz");
+    if (const auto claims = dossier::read_claims(envelope->payload, "fuzz"); statement && !claims) std::abort();
   }
   if (const auto document = dossier::read_canonical_json(text, "fuzz");
       document && dossier::canonical_json(*document).value_or("") != text)

@@ -97,6 +97,7 @@ const Reader kReaders[] = {
     {"canonical_json", [](const std::string& text) { return error_of(dossier::read_canonical_json(text, "given")); },
      [] { return std::string("{}"); }},
     {"statement", [](const std::string& text) { return error_of(dossier::read_statement(text, "given")); }},
+    {"claims", [](const std::string& text) { return error_of(dossier::read_claims(text, "given")); }},
     {"envelope", [](const std::string& text) { return error_of(dossier::read_envelope(text, "given")); },
      [] {
        return dossier::envelope_text({.payload_type = "t", .payload = "{}", .signatures = {std::string(64, 's')}});
