@@ -25,6 +25,11 @@ class HeldDevice : public FakeDeviceOf<float> {
     passed.notify_all();
   }
 
+  /// Returns when it is past `calls` marks.
+  void await(std::size_t calls) const {
+    for (std::size_t now = passed; now < calls; now = passed) passed.wait(now);
+  }
+
   std::optional<std::size_t> held_at;
   std::atomic<bool> released = false;
   std::atomic<std::size_t> passed = 0;
@@ -44,11 +49,11 @@ struct HeldRank {
     (void)executor.walk(
         train::Part::full, [](std::size_t) {}, [](std::size_t) {});  // fake times
   }
-  [[nodiscard]] std::size_t first(train::OpKind kind) const {
+  /// The first call of this kind from `from` on.
+  [[nodiscard]] std::size_t first(train::OpKind kind, std::size_t from = 0) const {
     const auto& calls = executor.calls(train::Part::full);
-    return static_cast<std::size_t>(
-        std::ranges::find_if(calls, [&](const auto& call) { return core.ops()[call.op].kind == kind; }) -
-        calls.begin());
+    while (core.ops()[calls.at(from).op].kind != kind) ++from;
+    return from;
   }
   [[nodiscard]] cuda::InHand in_hand() const {
     return step_in_hand(core.ops(), executor.calls(train::Part::full),
@@ -76,11 +81,9 @@ TEST(StepInHand, of_a_device_that_is_stuck_is_its_operation_and_of_the_others_th
   HeldRank stuck(job_of(0), network), other(job_of(1), network);
   const std::size_t product = stuck.first(train::OpKind::gemm);
   stuck.device.held_at = product;
-  const std::size_t collective = other.first(train::OpKind::collective);
   std::jthread one([&] { stuck.walk(); }), two([&] { other.walk(); });
-  // The other one comes to the collective before which the first is stuck, and no further.
-  for (std::size_t passed = 0; passed < std::max(product, collective); other.device.passed.wait(passed))
-    if ((passed = other.device.passed) >= std::max(product, collective)) break;
+  stuck.device.await(product);
+  other.device.await(other.first(train::OpKind::collective, product));  // behind which it waits
   const cuda::InHand of_stuck = stuck.in_hand(), of_other = other.in_hand();
   stuck.device.released = true;
   stuck.device.released.notify_all();
