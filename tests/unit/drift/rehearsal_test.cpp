@@ -6,7 +6,7 @@
 
 #include "orchestrator/rehearse/rehearsal.h"
 
-namespace assay::simulate {
+namespace assay::rehearse {
 namespace {
 
 NightFaults only(NightFault fault) { return {.faults = {std::move(fault)}}; }
@@ -182,4 +182,4 @@ TEST(Rehearsal, a_node_that_was_not_measured_tonight_is_not_tested_either) {
 }
 
 }  // namespace
-}  // namespace assay::simulate
+}  // namespace assay::rehearse
