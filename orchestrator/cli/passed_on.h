@@ -31,12 +31,12 @@ inline constexpr std::array<PassedOn, 25> kPassedOn = {{
     {kReportProgram, "keygen", "make a signing key"},
     {kReportProgram, "trust", "draft a trust policy from keys and roles"},
     {kReportProgram, "simulate", "rehearse a run on a simulated fleet"},
-    {kFleetProgram, "sweep", "visit the nodes that are due tonight"},
+    {kFleetProgram, "sweep", "visit the nodes that are due tonight (install: write the files that start it)"},
     {kFleetProgram, "history", "keep the figures of nightly sweeps"},
     {kFleetProgram, "drift", "say which units of the nightly sweeps are not as they were"},
     {kFleetProgram, "verdict", "print the cached verdict of a node"},
     {kFleetProgram, "drain", "take flagged nodes out of service, or back"},
-    {kFleetProgram, "install", "write the files that start sweeps every night"},
+    {kFleetProgram, "install", ""},
     {kFleetProgram, "trend", "write a page over nights, of the fleet or of a unit"},
     {kFleetProgram, "rma", "write or check the signed folder for a part that is sent back"},
     {kFleetProgram, "export", "a run, or flags and nights, for other programs"},
@@ -54,12 +54,9 @@ inline std::vector<std::string> names_passed_on() {
 }
 
 inline std::string footer() {
-  std::string text;
-  const char* program = "";
+  std::string text = fmt::format("Commands of {} and {}:\n", kReportProgram, kFleetProgram);
   for (const auto& one : kPassedOn) {
-    if (one.does.empty()) continue;
-    if (one.program != program) text += fmt::format("Commands of {}:\n", program = one.program);
-    text += fmt::format("  {:<13}{}\n", one.name, one.does);
+    if (!one.does.empty()) text += fmt::format("  {:<13}{}\n", one.name, one.does);
   }
   return text +
          "Exit codes: 0 accepted or done, 1 rejected, 2 bad usage or input, 3 incomplete (also after Ctrl-C), 4 "

@@ -25,7 +25,7 @@ class Schedule(Bench):
     def test_what_too_few_nodes_can_decide_is_refused_before_anything_is_measured(self):
         pairs = self.write("pairs.json", profile(dict(requirement("p"), probe="fake_fabric", scope="pair")))
         self.refused(
-            "could not be accepted on one node: p: a pair needs two nodes, the site has one",
+            "could not be accepted on 1 node: p: a pair needs two nodes, the site has one",
             *("accept", "--profile", pairs, "--out", self.run_directory),
         )
         self.assertFalse(self.run_directory.exists())
