@@ -3,12 +3,12 @@ set(signals_installation ${CMAKE_BINARY_DIR}/e2e_signals)
 add_custom_command(OUTPUT ${signals_installation}/stamp
   COMMAND ${CMAKE_COMMAND} -E make_directory ${signals_installation}/bin ${signals_installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:assay> $<TARGET_FILE:assay-node> $<TARGET_FILE:assay-report>
-    ${signals_installation}/bin
+    $<TARGET_FILE:assay-fleet> ${signals_installation}/bin
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:fake_probe> $<TARGET_FILE:health_drive> $<TARGET_FILE:health_links>
     $<TARGET_FILE:tpm_quote>
     ${signals_installation}/libexec/assay/probes
   COMMAND ${CMAKE_COMMAND} -E touch ${signals_installation}/stamp
-  DEPENDS assay assay-node assay-report fake_probe health_drive health_links tpm_quote)
+  DEPENDS assay assay-node assay-report assay-fleet fake_probe health_drive health_links tpm_quote)
 add_custom_target(e2e_signals_installation ALL DEPENDS ${signals_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
