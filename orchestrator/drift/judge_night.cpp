@@ -199,7 +199,9 @@ OpenFlag* Detector::Internal::open_flag(std::uint32_t metric, std::uint32_t slot
 
 void Detector::Internal::close(OpenFlag& one) {
   MetricTrack& track = metrics[one.metric];
-  if (track.type == MetricClass::level)
+  if (one.flag.rule == Rule::below_fleet)  // its reference was that of the others: it learns its own
+    track.level.reset(slot_of[one.series], false);
+  else if (track.type == MetricClass::level)
     track.level.release(slot_of[one.series], one.flag.state == UnitState::repaired);
   else
     track.plain.states[slot_of[one.series]].held = 0;

@@ -251,8 +251,7 @@ std::expected<ReadStatement, InputError> checked(std::expected<json, InputError>
   return ReadStatement{.document = std::move(*document), .claims = std::move(claims)};
 }
 
-}  // namespace
-
+/// Hands over the text of the statement; an error after some of it, where a number is not finite.
 std::optional<InputError> write_statement(const Claims& claims, const judge::Run& run, const judge::Verdict& verdict,
                                           const std::string& verdict_sha256, const files::TextSink& sink) {
   const auto head = head_of(claims, run, verdict, verdict_sha256);
@@ -273,6 +272,8 @@ std::optional<InputError> write_statement(const Claims& claims, const judge::Run
   sink(std::string_view(*text).substr(place));
   return std::nullopt;
 }
+
+}  // namespace
 
 std::expected<std::string, InputError> statement_text(const Claims& claims, const judge::Run& run,
                                                       const judge::Verdict& verdict,

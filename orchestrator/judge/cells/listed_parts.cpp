@@ -86,15 +86,15 @@ std::set<std::string> absent_in(const Record& record, const site::Node& node, co
   return absent;
 }
 
-/// The result of `step` that shows a wrong number of parts best: of a requirement of that kind, else one that would
-/// pass and is required; of several the last.
-std::optional<std::size_t> shown_by(const plan::Plan& plan, const Results& results, std::string_view step,
-                                    std::string_view kind) {
+/// The result among those that `of` takes that shows wrong parts of `kind` best: of a requirement of that kind, else
+/// one that would pass and is required; of several the last.
+template <class Of>
+std::optional<std::size_t> shown_by(const plan::Plan& plan, const Results& results, std::string_view kind, Of of) {
   std::optional<std::size_t> best;
   int highest = -1;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Result& one = results[i];
-    if (one.step != step) continue;
+    if (!of(one)) continue;
     const auto* requirement = plan.requirement(one.requirement);
     const bool same = requirement != nullptr && word_of(requirement->scope) == kind;
     const int rank = (same ? 4 : 0) + (one.required ? 2 : 0) + (one.outcome == Outcome::pass ? 1 : 0);
@@ -217,6 +217,11 @@ std::map<std::size_t, std::string> ListedParts::unlike_site(const plan::Plan& pl
         add(fmt::format("{} parts of kind {} counted; the site says that {} has {}.",
                         more ? count.highest : count.lowest, kind, name, stated->second));
     }
+    const auto gpus = designed && kind == "gpu" && node->parts.contains("gpu_instance")
+                          ? plan::designed_parts(plan.profile, *node, kind)
+                          : std::nullopt;
+    if (gpus && count.lowest < *gpus)
+      add(fmt::format("{} GPUs of {} counted; the design has {}.", count.lowest, name, *gpus));
     if (!count.absent.empty())
       add(fmt::format("Of the parts of kind {} that the site names of {}, absent or without a link: {}.", kind, name,
                       fmt::join(count.absent, ", ")));
@@ -227,7 +232,10 @@ std::map<std::size_t, std::string> ListedParts::unlike_site(const plan::Plan& pl
           fmt::join(count.partitioned, ", ")));
     if (count.tells_mode && count.partitioned.empty() && node->parts.contains("gpu_instance"))
       add(fmt::format("No GPU of {} is partitioned (MIG), and the site states gpu_instance.", name));
-    const auto shown = why.empty() ? std::nullopt : shown_by(plan, results, count.step, kind);
+    if (why.empty()) continue;
+    auto shown = shown_by(plan, results, kind, [&](const Result& one) { return one.step == count.step; });
+    if (!shown)  // a step without a result of its own, as one that others are compared with
+      shown = shown_by(plan, results, kind, [&](const Result& one) { return one.node == name; });
     if (!shown) continue;
     std::string& reason = reasons[*shown];
     reason += (reason.empty() ? "" : " ") + why;

@@ -32,6 +32,38 @@ std::size_t ranks_of(const plan::Plan& plan, const plan::Step& step) {
   return ranks;
 }
 
+std::size_t instances_in(const std::map<Subject, Pool>& pools) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(pools, [](const auto& one) { return one.first.id.starts_with("MIG-"); }));
+}
+
+/// Numbers of instances of GPUs.
+struct Instances {
+  std::size_t seen, stated;
+};
+
+/// wrong_number() of a node whose GPUs are partitioned, all of them: beside whole ones, or with fewer instances than
+/// GPUs, one that is missing would go unnoticed.
+std::optional<Result> wrong_instances(Instances instances, std::size_t whole, std::optional<int> gpus, Result node) {
+  if (instances.seen != instances.stated) {
+    node.outcome = instances.seen > instances.stated ? Outcome::inconclusive : Outcome::not_measured;
+    node.reason = fmt::format("{} subjects of kind {} measured; the design has {}.", instances.seen, kGpuInstance,
+                              instances.stated);
+  } else if (whole > 0) {
+    node.outcome = Outcome::inconclusive;
+    node.reason = fmt::format("{} whole GPUs and {} instances (MIG) measured; only one or the other is counted.", whole,
+                              instances.seen);
+  } else if (gpus && static_cast<std::size_t>(*gpus) > instances.stated) {
+    node.outcome = Outcome::not_measured;
+    node.reason =
+        fmt::format("{} instances (MIG) measured, of {} GPUs: each has one or more, so that GPUs are missing.",
+                    instances.seen, *gpus);
+  } else {
+    return std::nullopt;
+  }
+  return node;
+}
+
 }  // namespace
 
 std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Requirement& requirement,
@@ -50,7 +82,7 @@ std::optional<std::size_t> most_subjects(const plan::Plan& plan, const plan::Req
     if (!designed) return std::nullopt;
     const auto instances = node->parts.find(kGpuInstance);
     const bool divided = requirement.scope == plan::JudgedScope::gpu && instances != node->parts.end();
-    most += static_cast<std::size_t>(divided ? std::max(*designed, instances->second) : *designed);
+    most += static_cast<std::size_t>(divided ? *designed + instances->second : *designed);
   }
   return most;
 }
@@ -60,22 +92,22 @@ std::optional<Result> wrong_number(const plan::Plan& plan, const plan::Requireme
   const std::string kind(word_of(requirement.scope));
   const site::Node* place = plan.site.node(node.node);
   if (node.subject.kind != "node" || !plan.profile.per_node.contains(kind) || place == nullptr) return std::nullopt;
-  const auto instances = static_cast<std::size_t>(
-      std::ranges::count_if(pools, [](const auto& one) { return one.first.id.starts_with("MIG-"); }));
+  const std::size_t instances = requirement.scope == plan::JudgedScope::gpu ? instances_in(pools) : 0;
+  const std::size_t seen = different_parts(pools) - instances;
+  const auto designed = plan::designed_parts(plan.profile, *place, kind);
   const auto stated = place->parts.find(kGpuInstance);
   const bool divided = instances > 0 && stated != place->parts.end();
-  const auto designed = divided ? stated->second : plan::designed_parts(plan.profile, *place, kind);
-  const std::size_t seen = divided ? instances : different_parts(pools) - instances;
+  if (divided) return wrong_instances({instances, static_cast<std::size_t>(stated->second)}, seen, designed, node);
   if (designed && static_cast<std::size_t>(*designed) == seen) return std::nullopt;
   const bool more = designed && seen > static_cast<std::size_t>(*designed);
   node.outcome = more ? Outcome::inconclusive : Outcome::not_measured;
-  const std::string measured = fmt::format("{} subjects of kind {} measured", seen, divided ? kGpuInstance : kind);
+  const std::string measured = fmt::format("{} subjects of kind {} measured", seen, kind);
   node.reason = designed ? fmt::format("{}; the design has {}.", measured, *designed)
                          : fmt::format(
                                "{}; the site does not say how many node {} has (parts), so that a missing one "
                                "would go unnoticed.",
                                measured, node.node);
-  if (instances > 0 && !divided)
+  if (instances > 0)
     node.reason +=
         fmt::format(" {} are instances of partitioned GPUs (MIG), of which the site states no number.", instances);
   return node;

@@ -85,6 +85,13 @@ TEST(ListedParts, an_instance_of_a_gpu_is_no_whole_gpu_and_is_held_against_the_n
     return of_run(run, {}, {"MIG-a", "MIG-b"}).overall;
   };
   EXPECT_EQ(stated(2), Overall::accepted);
+  MemoryRun three = site_of(3);  // two instances cannot be of three GPUs
+  three.plan.site.nodes[0].parts["gpu_instance"] = 2;
+  EXPECT_EQ(of_run(three, {}, {"MIG-a", "MIG-b"}).results.back().reason,
+            "2 instances (MIG) measured, of 3 GPUs: each has one or more, so that GPUs are missing.");
+  MemoryRun mixed = site_of(1);
+  mixed.plan.site.nodes[0].parts["gpu_instance"] = 2;
+  EXPECT_EQ(of_run(mixed, {}, {"GPU-c", "MIG-a", "MIG-b"}).overall, Overall::incomplete);
   EXPECT_EQ(stated(3), Overall::incomplete);
   EXPECT_EQ(stated(1), Overall::incomplete);
 }
