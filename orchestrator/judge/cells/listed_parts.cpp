@@ -24,8 +24,11 @@ std::string kind_of_inventory(const Record& record) {
   return "";
 }
 
-std::string lower_case(std::string text) {
+/// `text` in small letters, and the domain of a PCI address with four digits, where NVML gives eight.
+std::string spelling_of(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::size_t kDomain = 8, kAddress = 16;
+  if (text.size() == kAddress && text[kDomain] == ':' && text.starts_with("0000")) text.erase(0, 4);
   return text;
 }
 
@@ -45,8 +48,8 @@ PartNames names_in(const Record& record, std::string_view kind) {
       down.insert(one.subject.id);
   }
   const auto note = [&](const Subject& subject) {
-    if (subject.kind != kind || !names.all.insert(lower_case(subject.id)).second) return;
-    if (!down.contains(subject.id)) names.usable.insert(lower_case(subject.id));
+    if (subject.kind != kind || !names.all.insert(spelling_of(subject.id)).second) return;
+    if (!down.contains(subject.id)) names.usable.insert(spelling_of(subject.id));
   };
   for (const auto& one : record.measurements) note(one.subject);
   for (const auto& one : record.conditions) {
@@ -56,8 +59,8 @@ PartNames names_in(const Record& record, std::string_view kind) {
       continue;
     names.with_rdma = names.with_rdma || one.name == "rdma_device";
     if (down.contains(one.subject.id)) continue;
-    std::istringstream words(lower_case(*text));
-    for (std::string word; words >> word;) names.usable.insert(word);
+    std::istringstream words(*text);
+    for (std::string word; words >> word;) names.usable.insert(spelling_of(word));
   }
   return names;
 }
@@ -72,13 +75,13 @@ std::set<std::string> absent_in(const Record& record, const site::Node& node, co
   const PartNames names = names_in(record, kind);
   if (named != node.part_names.end()) {
     for (const auto& name : named->second) {
-      if (!names.usable.contains(lower_case(name))) absent.insert(name);
+      if (!names.usable.contains(spelling_of(name))) absent.insert(name);
     }
   }
   if (!of_planes || !names.with_rdma) return absent;
   for (const auto& [plane, ports] : node.planes) {
     for (const auto& port : ports) {
-      const std::string whole = lower_case(port.device);
+      const std::string whole = spelling_of(port.device);
       const std::string name = names.all.contains(whole) ? whole : whole.substr(0, whole.find('/'));
       if (!name.empty() && !names.usable.contains(name)) absent.insert(port.device);
     }

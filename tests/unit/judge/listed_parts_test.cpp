@@ -161,6 +161,9 @@ MemoryRun named(const Names& names) {
 
 TEST(ListedParts, a_node_without_the_ports_that_the_site_names_is_not_accepted) {
   EXPECT_EQ(judged(named({"mlx5_0", "IF_MLX5_1"})).overall, Overall::accepted);
+  MemoryRun by_address = inventory_of(2, {"0000:18:00.0", "00000000:3a:00.0"});
+  by_address.plan.site.nodes[0].part_names = {{"nic", {"00000000:18:00.0", "0000:3A:00.0"}}};
+  EXPECT_EQ(judged(by_address).overall, Overall::accepted);
   const Verdict verdict = judged(named({"mlx5_0", "mlx5_4", "mlx5_9"}));
   EXPECT_EQ(verdict.overall, Overall::incomplete);
   EXPECT_NE(verdict.results[0].reason.find("absent or without a link: mlx5_4, mlx5_9."), std::string::npos)
