@@ -132,10 +132,11 @@ class Packages(unittest.TestCase):
         environment = dict(os.environ, XDG_STATE_HOME=str(self.folder / "state"))
         self.assertIn("assay", run(root / "usr/bin/assay", "--version", env=environment))
         self.assertIn("host_gemm", run(root / "usr/bin/assay", "list", env=environment))
-        self.assertIn(
-            "-host_gemm-",
+        self.assertRegex(
             run(root / "usr/bin/assay", "accept", "--profile", "host", "--dry-run", env=environment, cwd=self.folder),
+            r"\d{4} +host_gemm ",
         )
+        self.assertIn("sweep", run(root / "usr/bin/assay", "sweep", "--help", env=environment))
         self.assertFalse((root / "usr/bin/assay").stat().st_mode & 0o022)
 
 
