@@ -1,18 +1,18 @@
 // completion: walks the commands and options.
 #include "orchestrator/cli/completion.h"
+#include "probes/core/command.h"
 
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 namespace assay::cli {
 namespace {
 
 /// Commands and long options of `command`, with blanks between.
-std::string words_of(const CLI::App& command) {
+std::string words_of(const Command& command) {
   std::string words;
-  for (const auto* inner : command.get_subcommands(nullptr)) words += " " + inner->get_name();
-  for (const auto* option : command.get_options()) {
-    for (const auto& name : option->get_lnames()) words += " --" + name;
+  for (const auto* inner : command.commands()) words += " " + inner->name();
+  for (const auto& option : command.options()) {
+    for (const auto& name : option.long_names) words += " --" + name;
   }
   return words;
 }
@@ -56,20 +56,19 @@ struct Choice {
   std::string word, meaning;
 };
 
-std::vector<Choice> choices_of(const CLI::App& command) {
+std::vector<Choice> choices_of(const Command& command) {
   std::vector<Choice> all;
-  for (const auto* inner : command.get_subcommands(nullptr))
-    all.push_back({inner->get_name(), inner->get_description()});
-  for (const auto* option : command.get_options()) {
-    for (const auto& name : option->get_lnames()) all.push_back({"--" + name, option->get_description()});
+  for (const auto* inner : command.commands()) all.push_back({inner->name(), inner->purpose()});
+  for (const auto& option : command.options()) {
+    for (const auto& name : option.long_names) all.push_back({"--" + name, option.meaning});
   }
   return all;
 }
 
 /// The words of `app` itself, those of the other programs among them.
-std::vector<Choice> first_choices(const CLI::App& app, const std::vector<std::string>& passed_on) {
+std::vector<Choice> first_choices(const Command& app, const std::vector<std::string>& passed_on) {
   auto all = choices_of(app);
-  for (const auto& name : passed_on) all.push_back({name, app.get_name() + " " + name + " --help"});
+  for (const auto& name : passed_on) all.push_back({name, app.name() + " " + name + " --help"});
   return all;
 }
 
@@ -98,27 +97,27 @@ _assay() {
     case $command in
 )zsh";
 
-std::string bash_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
+std::string bash_completion(const Command& app, const std::vector<std::string>& passed_on) {
   std::string commands = words_of(app);
   for (const auto& name : passed_on) commands += fmt::format(" {}", name);
   std::string script = fmt::format(
-      "# bash completion of {0} and {0}-report, written by `{0} completion`.\n{1}_{0}() {{\n", app.get_name(), kShared);
+      "# bash completion of {0} and {0}-report, written by `{0} completion`.\n{1}_{0}() {{\n", app.name(), kShared);
   script += "  local words=\n  if [ \"$COMP_CWORD\" -gt 1 ]; then\n    case ${COMP_WORDS[1]} in\n";
-  for (const auto* command : app.get_subcommands(nullptr))
-    script += fmt::format("      {}) words='{}' ;;\n", command->get_name(), words_of(*command).substr(1));
+  for (const auto* command : app.commands())
+    script += fmt::format("      {}) words='{}' ;;\n", command->name(), words_of(*command).substr(1));
   // The commands of other programs are asked for their options when they are completed.
   return script + fmt::format(
                       "      {2}) words=$(_{0}_options \"${{COMP_WORDS[@]:0:2}}\") ;;\n"
                       "    esac\n  else\n    words='{1}'\n  fi\n  _{0}_offer \"$words\"\n}}\n"
                       "complete -o filenames -F _{0} {0}\ncomplete -o filenames -F _{0}_report {0}-report\n",
-                      app.get_name(), commands.substr(1), fmt::join(passed_on, "|"));
+                      app.name(), commands.substr(1), fmt::join(passed_on, "|"));
 }
 
-std::string zsh_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
+std::string zsh_completion(const Command& app, const std::vector<std::string>& passed_on) {
   std::string script = kZshHead;
   script += fmt::format("      '') choices={} ;;\n", zsh_array(first_choices(app, passed_on)));
-  for (const auto* command : app.get_subcommands(nullptr))
-    script += fmt::format("      {}) choices={} ;;\n", command->get_name(), zsh_array(choices_of(*command)));
+  for (const auto* command : app.commands())
+    script += fmt::format("      {}) choices={} ;;\n", command->name(), zsh_array(choices_of(*command)));
   return script +
          fmt::format(
              "      {}) _assay_asked $program $command; choices=($reply) ;;\n    esac\n  fi\n"
@@ -149,26 +148,24 @@ complete -c assay-report -n __assay_first -f -a '(__assay_options assay-report)'
 complete -c assay-report -n 'not __assay_first' -a '(__assay_options assay-report (commandline -opc)[2])'
 )fish";
 
-std::string fish_completion(const CLI::App& app, const std::vector<std::string>& passed_on) {
+std::string fish_completion(const Command& app, const std::vector<std::string>& passed_on) {
   std::string script = kFishHead;
   const auto add = [&](const std::string& condition, const std::vector<Choice>& choices) {
     for (const auto& one : choices) {
       const std::string what = one.word.starts_with("--") ? "-l " + one.word.substr(2) : "-a " + one.word;
       script +=
-          fmt::format("complete -c {} -n '{}' {} -d {}\n", app.get_name(), condition, what, quoted(one.meaning, true));
+          fmt::format("complete -c {} -n '{}' {} -d {}\n", app.name(), condition, what, quoted(one.meaning, true));
     }
   };
   add("__assay_first", first_choices(app, passed_on));
-  for (const auto* command : app.get_subcommands(nullptr))
-    add("__assay_is " + command->get_name(), choices_of(*command));
+  for (const auto* command : app.commands()) add("__assay_is " + command->name(), choices_of(*command));
   return script + fmt::format("complete -c {0} -n '__assay_is {1}' -a '(__assay_options {0} (commandline -opc)[2])'\n",
-                              app.get_name(), fmt::join(passed_on, " "));
+                              app.name(), fmt::join(passed_on, " "));
 }
 
 }  // namespace
 
-std::string completion_script(const std::string& shell, const CLI::App& app,
-                              const std::vector<std::string>& passed_on) {
+std::string completion_script(const std::string& shell, const Command& app, const std::vector<std::string>& passed_on) {
   if (shell == "zsh") return zsh_completion(app, passed_on);
   return shell == "fish" ? fish_completion(app, passed_on) : bash_completion(app, passed_on);
 }

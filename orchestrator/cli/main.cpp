@@ -19,9 +19,8 @@
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/command.h"
 #include "probes/core/manual.h"
-#include "probes/core/option_values.h"
-#include "probes/core/options.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 
@@ -56,8 +55,8 @@ struct AcceptArguments {
   std::string out;
 };
 
-void add_accept(CLI::App& app, AcceptArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("accept", "plan, run, judge, report and sign in one command");
+void add_accept(Command& app, AcceptArguments& given, Action& action) {
+  auto& command = app.add_command("accept", "plan, run, judge, report and sign in one command");
   add_plan_options(command, given.request);
   add_option(command, "--out", given.out, "DIR", "run directory [assay-run-<time>]");
   add_key_options(command, given.key, "this machine's own key");
@@ -73,8 +72,8 @@ struct PlanArguments {
   bool json = false;
 };
 
-void add_plan(CLI::App& app, PlanArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("plan", "write the plan: every step of a run");
+void add_plan(Command& app, PlanArguments& given, Action& action) {
+  auto& command = app.add_command("plan", "write the plan: every step of a run");
   add_plan_options(command, given.request);
   add_option(command, "--out", given.out, "FILE", "file [stdout]");
   command.add_flag("--json", given.json, "with --out or --dry-run: print the steps as JSON");
@@ -95,8 +94,8 @@ int run_or_resume(const RunArguments& given) {
   return command_run(given.plan_file, given.out, given.settings, given.key);
 }
 
-void add_run(CLI::App& app, RunArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("run", "run a plan, or resume an interrupted run; then judge");
+void add_run(Command& app, RunArguments& given, Action& action) {
+  auto& command = app.add_command("run", "run a plan, or resume an interrupted run; then judge");
   auto* plan_file = add_option(command, "plan", given.plan_file, "FILE", "plan.json");
   add_option(command, "--resume", given.resume, "DIR", "run directory to resume")->excludes(plan_file);
   add_option(command, "--out", given.out, "DIR", "run directory [assay-run-<time>]");
@@ -116,8 +115,8 @@ struct ReadArguments {
   bool json = false, all = false;
 };
 
-void add_judge(CLI::App& app, ReadArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("judge", "judge a run again from its evidence");
+void add_judge(Command& app, ReadArguments& given, Action& action) {
+  auto& command = app.add_command("judge", "judge a run again from its evidence");
   add_option(command, "directory", given.name, "DIR", "run directory")->required();
   command.add_flag("--all", given.all, "print a line for each cell, not for each requirement");
   command.add_flag("--json", given.json, "print verdict.json");
@@ -125,8 +124,8 @@ void add_judge(CLI::App& app, ReadArguments& given, Action& action) {
               [&] { return command_judge(given.name, given.json, given.all); });
 }
 
-void add_status(CLI::App& app, ReadArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("status", "print the progress of a run");
+void add_status(Command& app, ReadArguments& given, Action& action) {
+  auto& command = app.add_command("status", "print the progress of a run");
   add_option(command, "directory", given.name, "DIR", "run directory")->required();
   command.add_flag("--json", given.json, "print one JSON object");
   end_command(command, "Example: assay status run", action, [&] { return command_status(given.name, given.json); });
@@ -142,17 +141,16 @@ int list(const ListArguments& given) {
   return command_list(given.markdown ? ListForm::markdown : given.json ? ListForm::json : ListForm::text);
 }
 
-void add_list(CLI::App& app, ListArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("list", "list the probes, or the built-in profiles");
-  add_option(command, "what", given.what, "", "probes or profiles [probes]")
-      ->check(CLI::IsMember({"probes", "profiles"}));
+void add_list(Command& app, ListArguments& given, Action& action) {
+  auto& command = app.add_command("list", "list the probes, or the built-in profiles");
+  add_option(command, "what", given.what, "", "probes or profiles [probes]")->one_of({"probes", "profiles"});
   command.add_flag("--json", given.json, "print every description as JSON");
   command.add_flag("--markdown", given.markdown, "probes: print a Markdown table");
   end_command(command, "Example: assay list; assay list profiles", action, [&] { return list(given); });
 }
 
-void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("doctor", "say what is missing on this machine for which probe");
+void add_doctor(Command& app, ReadArguments& given, Action& action) {
+  auto& command = app.add_command("doctor", "say what is missing on this machine for which probe");
   add_option(command, "--directory", given.name, "DIR",
              "where the probes put their files, on the storage under test [the temporary one]");
   command.add_flag("--json", given.json, "print one JSON object");
@@ -160,10 +158,10 @@ void add_doctor(CLI::App& app, ReadArguments& given, Action& action) {
               action, [&] { return command_doctor(given.name, given.json); });
 }
 
-void add_describe(CLI::App& app, ReadArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("describe",
-                                      "print the method, parameters, metrics and conditions of a probe, the "
-                                      "requirements of a profile, or the table of advisories or actions");
+void add_describe(Command& app, ReadArguments& given, Action& action) {
+  auto& command = app.add_command("describe",
+                                  "print the method, parameters, metrics and conditions of a probe, the "
+                                  "requirements of a profile, or the table of advisories or actions");
   add_option(command, "name", given.name, "NAME|FILE", "name of a probe or profile, or a profile's file")->required();
   command.add_flag("--json", given.json, "print the description as JSON");
   end_command(command, "Example: assay describe host_gemm; assay describe host; assay describe actions", action,
@@ -176,8 +174,8 @@ struct BundleArguments {
   bool dry_run = false, json = false;
 };
 
-void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("bundle", "pack this installation for machines with only a driver installed");
+void add_bundle(Command& app, BundleArguments& given, Action& action) {
+  auto& command = app.add_command("bundle", "pack this installation for machines with only a driver installed");
   add_option(command, "--out", given.out, "FILE", "folder, or FILE.tar; reproducible byte for byte");
   add_option(command, "--probe", given.contents.probes, "NAME", "only these probes [all]");
   command.add_flag("--with-libraries", given.contents.with_libraries,
@@ -191,19 +189,19 @@ void add_bundle(CLI::App& app, BundleArguments& given, Action& action) {
 }
 
 /// Prints the structure of the command line.
-void add_texts(CLI::App& app, std::string& shell, Action& action) {
-  auto& completion = *app.add_subcommand("completion", "print a completion script for bash, zsh or fish");
-  add_option(completion, "shell", shell, "", "bash, zsh or fish [bash]")->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion.footer("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
-  completion.callback([&] {
+void add_texts(Command& app, std::string& shell, Action& action) {
+  auto& completion = app.add_command("completion", "print a completion script for bash, zsh or fish");
+  add_option(completion, "shell", shell, "", "bash, zsh or fish [bash]")->one_of({"bash", "zsh", "fish"});
+  completion.end_help("Example: assay completion > ~/.local/share/bash-completion/completions/assay");
+  completion.when_chosen([&] {
     action = [&] {
       std::cout << harmless_page(completion_script(shell, app, names_passed_on()));
       return files::kExitSuccess;
     };
   });
-  auto& manual = *app.add_subcommand("manual", "print the manual page");
-  manual.footer("Example: assay manual | man -l -");
-  manual.callback([&] {
+  auto& manual = app.add_command("manual", "print the manual page");
+  manual.end_help("Example: assay manual | man -l -");
+  manual.when_chosen([&] {
     action = [&] {
       std::cout << harmless_page(manual_page(app));
       return files::kExitSuccess;
@@ -212,12 +210,12 @@ void add_texts(CLI::App& app, std::string& shell, Action& action) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
+  Command app{
       "assay measures AI-cluster hardware, compares the results with design targets, and signs a report with its "
       "evidence.",
       "assay"};
-  app.require_subcommand(0, 1);
-  app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
+  app.need_commands(0, 1);
+  app.add_version(std::string("assay ") + ASSAY_VERSION);
   AcceptArguments accept;
   PlanArguments plan;
   RunArguments run;
@@ -238,7 +236,7 @@ int run(int argc, char** argv) {
   add_site(app, site, action);
   add_bundle(app, bundle, action);
   add_texts(app, shell, action);
-  app.footer(footer());  // commands that are added later would inherit it
+  app.end_help(footer());  // commands that are added later would inherit it
   return run_command_line(app, action, argc, argv, names_passed_on());
 }
 

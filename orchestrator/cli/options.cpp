@@ -7,17 +7,21 @@
 #include "orchestrator/cli/options.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/site/site_file.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr int kMostPods = 100000, kMostGpusOfNode = 64;
 
-int run_site(const CLI::App& site, const SiteArguments& given) {
-  if (site.got_subcommand("check")) return command_site_check(given.site, given.fan_out, given.json);
-  if (site.got_subcommand("sbatch")) return command_site_sbatch(given.site, given.profile);
-  if (site.got_subcommand("manifest")) return command_site_manifest(given.pods);
+int run_site(const Command& site, const SiteArguments& given) {
+  if (site.chose("check")) return command_site_check(given.site, given.fan_out, given.json);
+  if (site.chose("sbatch")) return command_site_sbatch(given.site, given.profile);
+  if (site.chose("manifest")) {
+    launch::AgentPods pods = given.pods;
+    pods.workload = *from_word<launch::Workload>(given.kind);
+    return command_site_manifest(pods);
+  }
   if (given.source.from.empty())
     return report_error({"assay site", "needs --from, check, sbatch or manifest", "`assay site --help` lists them"});
   if (given.source.from == "lldp" || given.source.from == "ibnetdiscover")
@@ -25,13 +29,13 @@ int run_site(const CLI::App& site, const SiteArguments& given) {
   return command_site_from(given.source);
 }
 
-void add_site_source(CLI::App& site, SiteArguments& given) {
+void add_site_source(Command& site, SiteArguments& given) {
   SiteSource& source = given.source;
   auto* from =
       site.add_option(
               "--from", source.from,
               "source of the nodes: hostfile, ssh-config, slurm, kubectl; of their cabling: lldp, ibnetdiscover")
-          ->check(CLI::IsMember({"hostfile", "ssh-config", "slurm", "kubectl", "lldp", "ibnetdiscover"}));
+          ->one_of({"hostfile", "ssh-config", "slurm", "kubectl", "lldp", "ibnetdiscover"});
   add_option(site, "file", source.file, "FILE|DIR",
              "input of hostfile, ssh-config or ibnetdiscover; for lldp a folder with one NODE.json per node")
       ->needs(from);
@@ -40,7 +44,7 @@ void add_site_source(CLI::App& site, SiteArguments& given) {
   add_option(site, "--plane", source.plane, "NAME",
              "lldp, ibnetdiscover: plane of ports that the site does not list [omit them]")
       ->needs(from)
-      ->check(CLI::IsMember(std::vector<std::string>(site::kPlanes.begin(), site::kPlanes.end())));
+      ->one_of(std::vector<std::string>(site::kPlanes.begin(), site::kPlanes.end()));
   source.options.name = site::this_machine().name;
   add_option(site, "--name", source.options.name, "NAME", "name of the site [the name of this machine]")->needs(from);
   add_option(site, "--known-hosts", source.options.known_hosts, "FILE", "file with host keys, for nodes over ssh")
@@ -57,45 +61,42 @@ void add_site_source(CLI::App& site, SiteArguments& given) {
       ->needs(from);
 }
 
-void add_site_commands(CLI::App& site, SiteArguments& given) {
-  auto& check = *site.add_subcommand(
+void add_site_commands(Command& site, SiteArguments& given) {
+  auto& check = site.add_command(
       "check", "connect to every node and list the differences: driver, firmware, kernel, GPUs, links, clock");
   add_option(check, "--site", given.site, "FILE", "nodes and how to reach them [this machine]");
   add_fan_out(check, given.fan_out);
   check.add_flag("--json", given.json, "print one JSON object");
-  check.footer("Example: assay site check --site site.json");
-  auto& sbatch = *site.add_subcommand("sbatch", "print a batch script for Slurm");
+  check.end_help("Example: assay site check --site site.json");
+  auto& sbatch = site.add_command("sbatch", "print a batch script for Slurm");
   add_option(sbatch, "--site", given.site, "FILE", "site file with nodes of launcher slurm")->required();
   add_option(sbatch, "--profile", given.profile, "NAME|FILE", "design targets: a name or a file [host]");
-  sbatch.footer("Example: assay site sbatch --site site.json > accept.sbatch");
-  auto& manifest = *site.add_subcommand("manifest", "print a Kubernetes manifest of agent pods");
+  sbatch.end_help("Example: assay site sbatch --site site.json > accept.sbatch");
+  auto& manifest = site.add_command("manifest", "print a Kubernetes manifest of agent pods");
   launch::AgentPods& pods = given.pods;
   add_option(manifest, "--image", pods.image, "NAME",
              "container image with sh, coreutils and what the probes need (`assay list --markdown`)")
       ->required();
   manifest
-      .add_option_function<std::string>(
-          "--kind", [&pods](const std::string& word) { pods.workload = *from_word<launch::Workload>(word); },
-          "daemonset: a pod on every node; job, jobset: on --nodes nodes [daemonset]")
-      ->check(CLI::IsMember({"daemonset", "job", "jobset"}));
-  manifest.add_option("--nodes", pods.nodes, "job, jobset: number of nodes")->check(CLI::Range(1, kMostPods));
-  manifest.add_option("--gpus", pods.gpus, "job, jobset: GPUs that each pod asks for [0]")
-      ->check(CLI::Range(1, kMostGpusOfNode));
+      .add_option("--kind", given.kind, "daemonset: a pod on every node; job, jobset: on --nodes nodes [daemonset]")
+      ->one_of({"daemonset", "job", "jobset"});
+  manifest.add_option("--nodes", pods.nodes, "job, jobset: number of nodes")->between(1, kMostPods);
+  manifest.add_option("--gpus", pods.gpus, "job, jobset: GPUs that each pod asks for [0]")->between(1, kMostGpusOfNode);
   add_option(manifest, "--gpu-resource", pods.gpu_resource, "NAME",
              "their name in Kubernetes, amd.com/gpu [nvidia.com/gpu]");
   add_option(manifest, "--queue", pods.queue, "NAME", "job, jobset: queue of Kueue that admits it [none]");
   add_option(manifest, "--namespace", pods.kube_namespace, "NAME", "namespace of the pods [default]");
   add_option(manifest, "--directory", pods.directory, "DIR",
              "directory of the nodes, on the storage under test [/var/tmp/assay]");
-  manifest.footer("Example: assay site manifest --image debian:12 | kubectl apply --filename -");
+  manifest.end_help("Example: assay site manifest --image debian:12 | kubectl apply --filename -");
 }
 
 }  // namespace
 
-void add_site(CLI::App& app, SiteArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("site", "write a site file, or compare its nodes");
+void add_site(Command& app, SiteArguments& given, Action& action) {
+  auto& command = app.add_command("site", "write a site file, or compare its nodes");
   add_site_source(command, given);
-  command.require_subcommand(0, 1);
+  command.need_commands(0, 1);
   add_site_commands(command, given);
   end_command(
       command,
@@ -106,7 +107,7 @@ void add_site(CLI::App& app, SiteArguments& given, Action& action) {
       action, [&] { return run_site(command, given); });
 }
 
-void add_plan_options(CLI::App& command, PlanRequest& request) {
+void add_plan_options(Command& command, PlanRequest& request) {
   add_option(command, "--profile", request.profile, "NAME|FILE",
              "design targets: a name (`assay list profiles`) or a file [host]");
   add_option(command, "--site", request.site, "FILE", "nodes and how to reach them [this machine]");
@@ -127,7 +128,7 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       "let probes change settings of machines where the profile says so, such as limits of power; they are "
       "put back in every end, and the report says that they were changed");
   command.add_flag("--quick", request.quick, "short measurements to rehearse the procedure; never accepted");
-  command.add_flag_callback(
+  command.add_flag(
       "--no-localise", [&request] { request.localise = false; },
       "skip the extra tests that locate the faulty node after a group misses its limit");
   command.add_flag("--dry-run", request.dry_run, "print what would be done, without doing it");
@@ -145,7 +146,7 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       "runs, in per cent (4,0.5,0.5)");
 }
 
-void add_run_options(CLI::App& command, RunSettings& settings) {
+void add_run_options(Command& command, RunSettings& settings) {
   add_option(command, "--deadline", settings.deadline, "TIME",
              "start no step that would not finish within this time: 2h, 90min, 600s");
   add_option(command, "--patience", settings.patience, "TIME", "how long to try to reconnect to a lost node [30s]");
@@ -156,10 +157,10 @@ void add_run_options(CLI::App& command, RunSettings& settings) {
   command.add_flag("--json", settings.json, "print events as JSON Lines on stdout");
 }
 
-void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise) {
+void add_key_options(Command& command, KeyRequest& key, const char* otherwise) {
   auto* file = command.add_option(
       "--key", key.key, fmt::format("key to sign with: its file, or as `assay sign` takes it [{}]", otherwise));
-  file->type_name("FILE|URI");
+  file->form("FILE|URI");
   add_option(command, "--passphrase-file", key.passphrase_file, "FILE", "file whose first line decrypts the key")
       ->needs(file);
   add_option(command, "--certificate", key.certificate, "FILE",

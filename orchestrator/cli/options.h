@@ -8,7 +8,7 @@
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/signing.h"
 #include "orchestrator/cli/site_command.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 
 namespace assay::cli {
 
@@ -17,26 +17,27 @@ struct SiteArguments {
   SiteSource source;
   std::string site, profile = "host";
   launch::AgentPods pods;
+  std::string kind = "daemonset";  // of the pods: their Workload
   int fan_out = kFanOut;
   bool json = false;
 };
 
 /// Adds `--fan-out`.
-inline void add_fan_out(CLI::App& command, int& fan_out) {
+inline void add_fan_out(Command& command, int& fan_out) {
   command.add_option("--fan-out", fan_out, fmt::format("agents that are started at the same time [{}]", kFanOut))
-      ->check(CLI::Range(1, kMostFanOut));
+      ->between(1, kMostFanOut);
 }
 
 /// Adds `assay site`.
-void add_site(CLI::App& app, SiteArguments& given, Action& action);
+void add_site(Command& app, SiteArguments& given, Action& action);
 
 /// Inputs of a plan: profile, site, nodes, requirements.
-void add_plan_options(CLI::App& command, PlanRequest& request);
+void add_plan_options(Command& command, PlanRequest& request);
 
 /// How a run is carried out and shown.
-void add_run_options(CLI::App& command, RunSettings& settings);
+void add_run_options(Command& command, RunSettings& settings);
 
 /// The signer; `otherwise` is the help's sentence for no key.
-void add_key_options(CLI::App& command, KeyRequest& key, const char* otherwise);
+void add_key_options(Command& command, KeyRequest& key, const char* otherwise);
 
 }  // namespace assay::cli

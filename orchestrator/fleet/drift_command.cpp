@@ -14,7 +14,7 @@
 #include "orchestrator/drift/unit_register.h"
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -187,12 +187,12 @@ int replay(const DriftArguments& given) {
   return conclude(report, drift::sight_text(report, &*policy), given.out, false);
 }
 
-void add_common(CLI::App& command, DriftArguments& given) {
+void add_common(Command& command, DriftArguments& given) {
   add_option(command, "--db", given.database, "FILE", "database of the nightly sweeps")->required();
   add_option(command, "--policy", given.policy, "FILE",
              "budget of false flags and limits [one false flag in 30 nights]");
   command.add_option("--threads", given.threads, "threads to compute with; the result is the same [2]")
-      ->check(CLI::Range(1U, 64U));
+      ->between(1U, 64U);
 }
 
 }  // namespace
@@ -250,10 +250,10 @@ history::Result<drift::DriftReport> judge_history(history::History& history, con
   return detector.report();
 }
 
-void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("drift", "say which units of the nightly sweeps are not as they were");
-  command.require_subcommand(1);
-  auto& judged = *command.add_subcommand("judge", "judge every unit by its own history");
+void add_drift(Command& app, DriftArguments& given, Action& action) {
+  auto& command = app.add_command("drift", "say which units of the nightly sweeps are not as they were");
+  command.need_commands(1, 1);
+  auto& judged = command.add_command("judge", "judge every unit by its own history");
   add_common(judged, given);
   add_option(judged, "--as-of", given.as_of, "DATE",
              "use no night after this one, and count ages from it [all, today]");
@@ -263,14 +263,14 @@ void add_drift(CLI::App& app, DriftArguments& given, Action& action) {
               "Exit codes: 0 no confirmed flag, 1 confirmed flags, 3 units were not measured for too long, 4 the "
               "database is damaged.\nExample: assay drift judge --db history.db --policy policy.json -o drift.json",
               action, [&] { return judge(given); });
-  auto& explaining = *command.add_subcommand("explain", "print every term of a flag");
+  auto& explaining = command.add_command("explain", "print every term of a flag");
   add_option(explaining, "flag", given.flag, "FLAG|UNIT|NODE", "id of a flag, a unit, or a node")->required();
   add_common(explaining, given);
   add_option(explaining, "--as-of", given.as_of, "DATE", "use no night after this one [all]");
   explaining.add_flag("--json", given.json, "print the report of `drift judge --json` with these flags alone");
   end_command(explaining, "Example: assay drift explain 3f9a0c117b2e --db history.db", action,
               [&] { return explain(given); });
-  auto& replaying = *command.add_subcommand("replay", "judge every night anew, as it would have been then");
+  auto& replaying = command.add_command("replay", "judge every night anew, as it would have been then");
   add_common(replaying, given);
   add_option(replaying, "--from", given.from, "DATE", "first night to print [the first]");
   add_option(replaying, "--to", given.to, "DATE", "last night [the last]");

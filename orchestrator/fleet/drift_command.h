@@ -36,9 +36,9 @@ struct NightsArguments {
 };
 
 /// Adds `assay drift`, `assay history`, and `assay simulate --nights`.
-void add_drift(CLI::App& app, DriftArguments& given, Action& action);
-void add_history(CLI::App& app, HistoryArguments& given, Action& action);
-void add_nights(CLI::App& app, NightsArguments& given, Action& action);
+void add_drift(Command& app, DriftArguments& given, Action& action);
+void add_history(Command& app, HistoryArguments& given, Action& action);
+void add_nights(Command& app, NightsArguments& given, Action& action);
 
 /// The policy in `file`; the default one if it is empty.
 std::expected<drift::Policy, InputError> policy_in(const std::string& file);

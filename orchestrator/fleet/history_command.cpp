@@ -18,8 +18,8 @@
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/programs.h"
+#include "probes/core/command.h"
 #include "probes/core/how_many.h"
-#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
@@ -274,12 +274,12 @@ int baseline(const HistoryArguments& given) {
 
 }  // namespace
 
-void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
-  auto& parent = *app.add_subcommand("history", "keep the figures of nightly sweeps");
-  parent.require_subcommand(1);
+void add_history(Command& app, HistoryArguments& given, Action& action) {
+  auto& parent = app.add_command("history", "keep the figures of nightly sweeps");
+  parent.need_commands(1, 1);
   const auto add_one = [&](const char* name, const char* what, const char* example,
-                           int (*work)(const HistoryArguments&)) -> CLI::App& {
-    auto& command = *parent.add_subcommand(name, what);
+                           int (*work)(const HistoryArguments&)) -> Command& {
+    auto& command = parent.add_command(name, what);
     add_option(command, "--db", given.database, "FILE", "database of the nightly sweeps")->required();
     end_command(command, std::string("Example: ") + example, action, [&given, work] { return work(given); });
     return command;
@@ -309,8 +309,7 @@ void add_history(CLI::App& app, HistoryArguments& given, Action& action) {
   add_one("export", "print every figure as CSV", "assay history export --db history.db > all.csv", export_all);
   auto& pruning = add_one("prune", "remove old raw records; figures are kept for ever",
                           "assay history prune --keep-days 90 --db history.db", prune);
-  pruning.add_option("--keep-days", given.keep_days, "keep the raw records of so many days [90]")
-      ->check(CLI::Range(0, 36500));
+  pruning.add_option("--keep-days", given.keep_days, "keep the raw records of so many days [90]")->between(0, 36500);
   auto& accepted = add_one("baseline", "hold the fleet against a signed acceptance",
                            "assay history baseline run/dossier --key lab.key.pub --db history.db", baseline);
   add_option(accepted, "dossier", given.run, "DIR", "dossier of an accepted run")->required();

@@ -17,8 +17,8 @@
 #include "orchestrator/import/rate.h"
 #include "orchestrator/import/server_counters.h"
 #include "orchestrator/plan/profile.h"
+#include "probes/core/command.h"
 #include "probes/core/how_many.h"
-#include "probes/core/options.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -180,8 +180,8 @@ int command_import(const ImportArguments& given) {
 
 }  // namespace
 
-void add_import(CLI::App& app, ImportArguments& given, Action& action) {
-  auto& command = *app.add_subcommand(
+void add_import(Command& app, ImportArguments& given, Action& action) {
+  auto& command = app.add_command(
       "import", "read another tool's output, to compare it with a run or a profile; nothing is accepted by it");
   add_option(command, "tool", given.tool, "NAME", fmt::format("{}", fmt::join(imports::kImportTools, ", ")))
       ->required();

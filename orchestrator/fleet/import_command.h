@@ -3,8 +3,7 @@
 
 #include <string>
 #include <vector>
-
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 
 namespace assay::cli {
 
@@ -19,6 +18,6 @@ struct ImportArguments {
 };
 
 /// Adds `assay import`.
-void add_import(CLI::App& app, ImportArguments& given, Action& action);
+void add_import(Command& app, ImportArguments& given, Action& action);
 
 }  // namespace assay::cli

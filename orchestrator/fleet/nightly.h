@@ -64,6 +64,6 @@ struct NightlyArguments {
   InstallArguments install;
 };
 /// Adds the four commands.
-void add_nightly(CLI::App& app, NightlyArguments& given, Action& action);
+void add_nightly(Command& app, NightlyArguments& given, Action& action);
 
 }  // namespace assay::cli

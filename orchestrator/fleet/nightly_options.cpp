@@ -3,12 +3,12 @@
 
 #include "orchestrator/fleet/nightly.h"
 #include "orchestrator/sweep/verdict_cache.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 
 namespace assay::cli {
 namespace {
 
-void add_sweep_place(CLI::App& command, SweepArguments& given) {
+void add_sweep_place(Command& command, SweepArguments& given) {
   add_option(command, "--profile", given.profile, "NAME|FILE",
              "what is measured: nightly-2m, -5m, -15m, nightly-gpu-…, or a file [nightly-5m]");
   add_option(command, "--site", given.site, "FILE", "nodes and how to reach them [this machine]");
@@ -23,11 +23,11 @@ void add_sweep_place(CLI::App& command, SweepArguments& given) {
   command.add_flag("--quiet", given.quiet, "no line for each step");
 }
 
-void add_sweep_time(CLI::App& command, SweepArguments& given) {
+void add_sweep_time(Command& command, SweepArguments& given) {
   add_option(command, "--budget", given.budget, "TIME", "time of each node: 2min, 5min, 15min [5min]");
-  command.add_option("--rotate", given.rotate, "every node once in so many nights [1]")->check(CLI::Range(1, 1000));
+  command.add_option("--rotate", given.rotate, "every node once in so many nights [1]")->between(1, 1000);
   command.add_option("--max-age", given.max_age, "nights after which a node is due whatever else is [5]")
-      ->check(CLI::Range(1, 1000));
+      ->between(1, 1000);
   add_option(command, "--until", given.until, "TIME", "local time at which the sweep is over: 06:00");
   add_option(command, "--deadline", given.deadline, "TIME", "the same from now: 4h, 90min");
   add_option(command, "--patience", given.patience, "TIME",
@@ -37,9 +37,8 @@ void add_sweep_time(CLI::App& command, SweepArguments& given) {
   add_option(command, "--now", given.now, "TIME", "the time in place of the clock's, in UTC: for rehearsals");
 }
 
-void add_sweep(CLI::App& app, SweepArguments& given, Action& action) {
-  auto& command =
-      *app.add_subcommand("sweep", "visit the nodes that are due tonight; a sweep accepts and rejects nothing");
+void add_sweep(Command& app, SweepArguments& given, Action& action) {
+  auto& command = app.add_command("sweep", "visit the nodes that are due tonight; a sweep accepts and rejects nothing");
   add_sweep_place(command, given);
   add_sweep_time(command, given);
   add_fan_out(command, given.fan_out);
@@ -65,9 +64,9 @@ void add_sweep(CLI::App& app, SweepArguments& given, Action& action) {
       action, [&] { return command_sweep(given); });
 }
 
-void add_verdict(CLI::App& app, VerdictArguments& given, Action& action) {
+void add_verdict(Command& app, VerdictArguments& given, Action& action) {
   auto& command =
-      *app.add_subcommand("verdict", "print the cached verdict of a node: exit code 0 healthy, 1 flagged, 2 unknown");
+      app.add_command("verdict", "print the cached verdict of a node: exit code 0 healthy, 1 flagged, 2 unknown");
   add_option(command, "--file", given.file, "FILE", fmt::format("to read [{}]", sweep::kVerdictPath));
   add_option(command, "--node", given.node, "NAME", "the node whose verdict counts [this machine's name]");
   command.add_flag("--publish", given.publish, "write the verdict of every node instead, from --drift and --history");
@@ -81,18 +80,18 @@ void add_verdict(CLI::App& app, VerdictArguments& given, Action& action) {
               action, [&] { return command_verdict(given); });
 }
 
-void add_drain(CLI::App& app, DrainArguments& given, Action& action) {
-  auto& command = *app.add_subcommand(
+void add_drain(Command& app, DrainArguments& given, Action& action) {
+  auto& command = app.add_command(
       "drain", "take nodes with confirmed flags out of service, and put them back; a dry run without --apply");
   add_option(command, "action", given.action, "", "plan, apply or release")
       ->required()
-      ->check(CLI::IsMember({"plan", "apply", "release"}));
+      ->one_of({"plan", "apply", "release"});
   add_option(command, "--drift", given.drift, "FILE", "drift.json")->required();
   add_option(command, "--policy", given.policy, "FILE", "caps, mode and prefix of reasons (assay.policy/1)")
       ->required();
   add_option(command, "--site", given.site, "FILE", "the nodes that the caps are shares of")->required();
   command.add_option("--actor", given.actor, "slurm, kubernetes or hook [slurm]")
-      ->check(CLI::IsMember({"slurm", "kubernetes", "hook"}));
+      ->one_of({"slurm", "kubernetes", "hook"});
   add_option(command, "--program", given.program, "FILE",
              "scontrol, kubectl, or the program of the hook [found in PATH]");
   add_option(command, "--journal", given.journal, "FILE", "account of all drains [~/.local/state/assay/drain.jsonl]");
@@ -106,13 +105,13 @@ void add_drain(CLI::App& app, DrainArguments& given, Action& action) {
               [&] { return command_drain(given); });
 }
 
-void add_install(CLI::App& app, InstallArguments& given, Action& action) {
+void add_install(Command& app, InstallArguments& given, Action& action) {
   auto& command =
-      *app.add_subcommand("install", "write the files that start sweeps every night; nothing is installed or started");
+      app.add_command("install", "write the files that start sweeps every night; nothing is installed or started");
   add_option(command, "what", given.what, "",
              "timer (systemd), slurm, cron (CronJob of Kubernetes) or npd (node-problem-detector)")
       ->required()
-      ->check(CLI::IsMember({"timer", "slurm", "cron", "npd"}));
+      ->one_of({"timer", "slurm", "cron", "npd"});
   add_option(command, "-o,--out", given.out, "DIR", "folder for the files")->required();
   add_option(command, "--site", given.site, "FILE", "site file on the machine that sweeps [/etc/assay/site.json]");
   add_option(command, "--profile", given.profile, "NAME|FILE", "profile [nightly-5m]");
@@ -122,16 +121,16 @@ void add_install(CLI::App& app, InstallArguments& given, Action& action) {
   add_option(command, "--folder", given.folder, "DIR", "where sweeps and their ledger lie [/var/lib/assay]");
   add_option(command, "--image", given.image, "NAME", "cron: image that holds assay [assay:0.1.0]");
   add_option(command, "--namespace", given.kube_namespace, "NAME", "cron: namespace [assay]");
-  command.add_option("--gpus", given.gpus, "cron: GPUs of each node [0]")->check(CLI::Range(0, 64));
+  command.add_option("--gpus", given.gpus, "cron: GPUs of each node [0]")->between(0, 64);
   add_option(command, "--gpu-resource", given.gpu_resource, "NAME",
              "cron: their name in Kubernetes, amd.com/gpu [nvidia.com/gpu]");
-  command.add_option("--count", given.nodes, "cron: nodes visited in one night [1]")->check(CLI::Range(1, 10000));
+  command.add_option("--count", given.nodes, "cron: nodes visited in one night [1]")->between(1, 10000);
   end_command(command, "Example: assay install timer -o units", action, [&] { return command_install(given); });
 }
 
 }  // namespace
 
-void add_nightly(CLI::App& app, NightlyArguments& given, Action& action) {
+void add_nightly(Command& app, NightlyArguments& given, Action& action) {
   add_sweep(app, given.sweep, action);
   add_verdict(app, given.verdict, action);
   add_drain(app, given.drain, action);

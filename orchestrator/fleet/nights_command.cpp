@@ -9,8 +9,8 @@
 #include "orchestrator/fleet/drift_command.h"
 #include "orchestrator/rehearse/nights.h"
 #include "orchestrator/rehearse/rehearsal.h"
+#include "probes/core/command.h"
 #include "probes/core/how_many.h"
-#include "probes/core/options.h"
 #include "probes/core/text.h"
 
 namespace assay::cli {
@@ -90,15 +90,14 @@ int simulate(const NightsArguments& given) {
 
 }  // namespace
 
-void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
+void add_nights(Command& app, NightsArguments& given, Action& action) {
   constexpr std::size_t kMostNodes = 100'000, kMostMetrics = 100;
-  auto& command = *app.add_subcommand("simulate", "rehearse a run, or with --nights months of nightly sweeps");
+  auto& command = app.add_command("simulate", "rehearse a run, or with --nights months of nightly sweeps");
   command.add_option("--nights", given.nights, "so many nights of a made-up fleet; the options below are for these")
-      ->check(CLI::Range(1, 3660))
+      ->between(1, 3660)
       ->required();
-  command.add_option("--nodes", given.nodes, "nodes of the fleet [100]")->check(CLI::Range(std::size_t{1}, kMostNodes));
-  command.add_option("--metrics", given.metrics, "metrics of each node [10]")
-      ->check(CLI::Range(std::size_t{1}, kMostMetrics));
+  command.add_option("--nodes", given.nodes, "nodes of the fleet [100]")->between(std::size_t{1}, kMostNodes);
+  command.add_option("--metrics", given.metrics, "metrics of each node [10]")->between(std::size_t{1}, kMostMetrics);
   command.add_option("--seed", given.seed, "the same seed gives the same nights [1]");
   add_option(command, "--faults", given.faults, "FILE", "what happens (assay.night-faults/1) [nothing]");
   add_option(command, "--policy", given.policy, "FILE", "policy to try out [the default one]");
@@ -108,8 +107,8 @@ void add_nights(CLI::App& app, NightsArguments& given, Action& action) {
   command
       .add_option("--retests", given.retests,
                   "sets of fresh tests a night, of the nodes that are to be tested again; 0 is none [3]")
-      ->check(CLI::Range(0, 7));
-  command.add_option("--threads", given.threads, "threads to compute with [2]")->check(CLI::Range(1U, 64U));
+      ->between(0, 7);
+  command.add_option("--threads", given.threads, "threads to compute with [2]")->between(1U, 64U);
   end_command(command, "Example: assay simulate --nights 120 --nodes 1000 --faults night-faults.json", action,
               [&] { return simulate(given); });
 }

@@ -12,12 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "orchestrator/node/scratch.h"
 #include "orchestrator/node/session.h"
+#include "probes/core/command.h"
 #include "probes/core/manual.h"
-#include "probes/core/option_values.h"
 #include "probes/core/text.h"
 
 namespace {
@@ -59,7 +57,7 @@ void remove_copies() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  assay::Command app(
       "Runs probes on this node for assay, which starts it and exchanges messages with it on stdin and stdout.",
       "assay-node");
   assay::node::NodeOptions options;
@@ -68,10 +66,10 @@ int main(int argc, char** argv) {
       ->required();
   app.add_option("--silence", options.silence.count,
                  "seconds without a message from assay after which every probe is killed [60]")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->between(0.1, 86400.0);
   app.add_option("--programs", programs,
                  "storage of programs: memfd (sealed), or file where a policy refuses memfd [memfd]")
-      ->check(CLI::IsMember({"memfd", "file"}));
+      ->one_of({"memfd", "file"});
   bool remove_self = false;
   auto* dial =
       app.add_option("--dial", options.connect_back.endpoints,
@@ -80,20 +78,21 @@ int main(int argc, char** argv) {
   app.add_option("--patience", options.connect_back.patience.count,
                  "seconds until assay has taken the connection [120]")
       ->needs(dial)
-      ->check(CLI::Range(1.0, 86400.0));
+      ->between(1.0, 86400.0);
   app.add_flag("--remove-self", remove_self, "remove the file of this program, which was copied here for one run");
-  app.set_version_flag("--version", "assay-node " ASSAY_VERSION);
-  app.footer("Example: assay-node --directory /var/tmp/assay");
+  app.add_version("assay-node " ASSAY_VERSION);
+  app.end_help("Example: assay-node --directory /var/tmp/assay");
   if (argc == 2 && std::string_view(argv[1]) == "--manual") {  // for packages; no option of the help
     std::cout << assay::harmless_page(assay::manual_page(app));
     return 0;
   }
   try {
-    app.parse(argc, argv);
-    assay::refuse_empty_values(app);
-  } catch (const CLI::ParseError& error) {
+    if (!app.parse(argc, argv)) return 0;
+    app.refuse_empty_values();
+  } catch (const assay::UsageError& error) {
     constexpr int kUsage = 2;
-    return app.exit(error) == 0 ? 0 : kUsage;
+    std::cerr << assay::harmless(error.what()) << "\nRun with --help for more information.\n";
+    return kUsage;
   }
   if (programs == "file") options.programs = assay::node::ProgramPlace::file;
   if (remove_self) remove_copies();

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace assay {
 namespace {
@@ -20,33 +19,32 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string options_of(const CLI::App& command) {
+std::string options_of(const Command& command) {
   std::string text;
-  for (const auto* option : command.get_options()) {
-    std::string name = option->get_name(!option->nonpositional());
-    if (const std::string type = option->get_type_name(); !type.empty()) name += " " + type;
-    text += fmt::format(".TP\n.B {}\n{}\n", roff(name), roff(option->get_description()));
+  for (const auto& option : command.options()) {
+    text += fmt::format(".TP\n.B {}\n{}\n", roff(option.all_names + (option.form.empty() ? "" : " ") + option.form),
+                        roff(option.meaning));
   }
   return text;
 }
 
 /// The command as a section, then its own commands.
-void describe(const CLI::App& command, const std::string& path, std::string& page) {
-  page += fmt::format(".SS {}\n{}\n{}", roff(path), roff(command.get_description()), options_of(command));
-  if (const std::string footer = command.get_footer(); !footer.empty()) page += fmt::format(".PP\n{}\n", roff(footer));
-  for (const auto* inner : command.get_subcommands(nullptr)) describe(*inner, path + " " + inner->get_name(), page);
+void describe(const Command& command, const std::string& path, std::string& page) {
+  page += fmt::format(".SS {}\n{}\n{}", roff(path), roff(command.purpose()), options_of(command));
+  if (const std::string end = command.help_end(); !end.empty()) page += fmt::format(".PP\n{}\n", roff(end));
+  for (const auto* inner : command.commands()) describe(*inner, path + " " + inner->name(), page);
 }
 
 }  // namespace
 
-std::string manual_page(const CLI::App& app) {
-  std::string page = fmt::format(".TH {} 1 \"\" \"assay {}\"\n.SH NAME\n{} \\- {}\n.SH OPTIONS\n", app.get_name(),
-                                 ASSAY_VERSION, app.get_name(), roff(app.get_description()));
-  page += options_of(app);
-  if (!app.get_subcommands(nullptr).empty()) page += ".SH COMMANDS\n";
-  for (const auto* command : app.get_subcommands(nullptr))
-    describe(*command, app.get_name() + " " + command->get_name(), page);
-  return page + fmt::format(".SH NOTES\n{}\n", roff(app.get_footer()));
+std::string manual_page(const Command& program) {
+  const std::string name = program.name();
+  std::string page = fmt::format(".TH {} 1 \"\" \"assay {}\"\n.SH NAME\n{} \\- {}\n.SH OPTIONS\n", name, ASSAY_VERSION,
+                                 name, roff(program.purpose()));
+  page += options_of(program);
+  if (!program.commands().empty()) page += ".SH COMMANDS\n";
+  for (const auto* command : program.commands()) describe(*command, name + " " + command->name(), page);
+  return page + fmt::format(".SH NOTES\n{}\n", roff(program.help_end()));
 }
 
 }  // namespace assay

@@ -1,15 +1,13 @@
-// manual: CLI11's command line as a manual page.
+// manual: a program's commands and options as a manual page.
 #pragma once
 
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "probes/core/command.h"
 
 namespace assay {
 
-/// A manual page in roff: every option and command of `app`, as `--help` explains them.
-std::string manual_page(const CLI::App& app);
+/// A manual page in roff: every option and command of `program`, as `--help` explains them.
+std::string manual_page(const Command& program);
 
 }  // namespace assay

@@ -12,6 +12,7 @@
 
 #include "probes/core/description.h"
 #include "probes/core/host_facts.h"
+#include "probes/core/leaving.h"
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/rendezvous.h"

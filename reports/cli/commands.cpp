@@ -13,7 +13,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/state.h"
 #include "orchestrator/judge/evidence/run_state.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/join_command.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "orchestrator/files/exit_codes.h"
+#include "probes/core/command.h"
 #include "probes/core/error.h"
 #include "reports/cli/opening.h"
 #include "reports/dossier/head.h"
@@ -20,11 +21,6 @@
 #include "reports/dossier/verify.h"
 #include "reports/dossier/waiver.h"
 #include "reports/page/content.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace assay::report_cli {
 
@@ -154,9 +150,9 @@ struct TrustArguments {
 };
 
 /// Each adds a command, or several, to `app`; a parsed one sets `action`.
-void add_proof_commands(CLI::App& app, ProofArguments& given, std::function<int()>& action);
+void add_proof_commands(Command& app, ProofArguments& given, std::function<int()>& action);
 /// `trust init` writes a policy that `verify --policy` takes as it is; an existing file is kept.
-void add_trust_command(CLI::App& app, TrustArguments& given, std::function<int()>& action);
+void add_trust_command(Command& app, TrustArguments& given, std::function<int()>& action);
 /// Makes room for the dossier of the run in `directory` in its usual place: one of the run as it was before it was
 /// resumed is moved aside, which is said on stderr. Errors: the existing one is the dossier of the run as it is, or of
 /// another run.

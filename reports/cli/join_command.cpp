@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/command.h"
 #include "probes/core/how_many.h"
-#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -201,15 +201,15 @@ int run_join(const JoinArguments& given, joint::Kind kind) {
   return files::kExitSuccess;
 }
 
-void add(CLI::App& command, JoinArguments& given) {
+void add(Command& command, JoinArguments& given) {
   add_option(command, "dossiers", given.dossiers, "DIR", "folders of dossiers, two at least")->required();
   add_signer_options(command, given.signer, " of who joins them")->required();
   add_repeated(command, "--with-key", given.others, "FILE", "public key of who signed a dossier; may be repeated");
   add_option(command, "--policy", given.policy, "FILE", "refuse signatures that this trust policy does not count");
   add_option(command, "--out", given.out, "DIR", "folder to make")->required();
   add_option(command, "--role", given.role, "ROLE", "role of who joins them")
-      ->capture_default_str()
-      ->check(CLI::IsMember(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end())));
+      ->with_default()
+      ->one_of(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end()));
   add_option(command, "--name", given.name, "NAME", "name of the signer");
   add_option(command, "--organisation", given.organisation, "NAME", "organisation of the signer");
 }
@@ -236,8 +236,8 @@ InputError not_of_joint(const char* option, const std::string& directory) {
 
 }  // namespace
 
-void add_join_commands(CLI::App& app, JoinCommands& given, Action& action) {
-  auto& merge = *app.add_subcommand("merge", "verify dossiers of several sites, and sign one statement of them");
+void add_join_commands(Command& app, JoinCommands& given, Action& action) {
+  auto& merge = app.add_command("merge", "verify dossiers of several sites, and sign one statement of them");
   add(merge, given.merge);
   end_command(
       merge,
@@ -245,7 +245,7 @@ void add_join_commands(CLI::App& app, JoinCommands& given, Action& action) {
       "fleet",
       action, [&] { return run_join(given.merge, joint::Kind::merge); });
   auto& expand =
-      *app.add_subcommand("expand", "the same of one site that has grown, with limits of the fleet over all nodes");
+      app.add_command("expand", "the same of one site that has grown, with limits of the fleet over all nodes");
   add(expand, given.expand);
   end_command(
       expand,

@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "probes/core/command.h"
 #include "reports/cli/commands.h"
 #include "reports/joint/joint.h"
-
-namespace CLI {
-class App;
-}
 
 namespace assay::report_cli {
 
@@ -28,7 +25,7 @@ struct JoinCommands {
 };
 
 /// Adds both commands to `app`; a parsed one sets `action`.
-void add_join_commands(CLI::App& app, JoinCommands& given, std::function<int()>& action);
+void add_join_commands(Command& app, JoinCommands& given, std::function<int()>& action);
 
 /// Adds the signature of `key` to the joint dossier in `directory` and prints the signed document.
 int countersign_joint(const std::string& directory, const SignArguments& given, const dossier::Signer& key,

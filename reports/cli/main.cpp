@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "probes/core/command.h"
 #include "probes/core/manual.h"
-#include "probes/core/option_values.h"
-#include "probes/core/options.h"
 #include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
@@ -22,8 +21,8 @@ constexpr const char* kFooter =
     "Exit codes: 0 done or verified, whatever the verdict (see verify --accepted), 2 bad usage or input, 4 refused.\n"
     "Example: assay-report verify assay-run-20260105/dossier --key signer.pub";
 
-void add_report(CLI::App& app, ReportArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("report", "render DIR/report.html from a judged run");
+void add_report(Command& app, ReportArguments& given, Action& action) {
+  auto& command = app.add_command("report", "render DIR/report.html from a judged run");
   add_option(command, "directory", given.directory, "DIR", "folder of the run")->required();
   add_option(command, "--self-signed", given.self_signed, "SHA256",
              "fingerprint of the signing key, where the tester signs");
@@ -34,7 +33,7 @@ void add_report(CLI::App& app, ReportArguments& given, Action& action) {
 }
 
 /// Options on whose TPMs and GPUs have answered.
-std::vector<CLI::Option*> add_hardware(CLI::App& command, ExpectationArguments& given) {
+std::vector<Option*> add_hardware(Command& command, ExpectationArguments& given) {
   return {add_option(command, "--tpm-roots", given.tpm_roots, "FILE",
                      "refuse a node whose TPM did not answer with a key that these makers certify (PEM)"),
           add_option(command, "--tpm-keys", given.tpm_keys, "FILE",
@@ -49,11 +48,11 @@ std::vector<CLI::Option*> add_hardware(CLI::App& command, ExpectationArguments& 
 
 /// Expectations of verify and `sign --add` on a dossier; `needs`, if given, is the option without which they have no
 /// sense.
-void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Option* needs) {
+void add_expectations(Command& command, ExpectationArguments& given, Option* needs) {
   if (needs == nullptr) {
     add_option(command, "--supersedes", given.supersedes, "DIR", "refuse what does not supersede this older dossier");
   }
-  std::vector<CLI::Option*> options = {
+  std::vector<Option*> options = {
       add_option(command, "--policy", given.policy, "FILE",
                  "refuse signatures that this trust policy does not count (assay.trust/1)"),
       add_option(command, "--require", given.require, "ROLES", "roles of --policy that must have signed: buyer,vendor"),
@@ -91,15 +90,15 @@ void add_expectations(CLI::App& command, ExpectationArguments& given, CLI::Optio
   }
 }
 
-void add_sign(CLI::App& app, SignArguments& given, Action& action) {
+void add_sign(Command& app, SignArguments& given, Action& action) {
   auto& command =
-      *app.add_subcommand("sign", "make DIR/dossier from a run with its report, or add a signature to a dossier");
+      app.add_command("sign", "make DIR/dossier from a run with its report, or add a signature to a dossier");
   add_option(command, "directory", given.directory, "DIR", "folder of the run; with --add of the dossier")->required();
   add_signer_options(command, given.signer)->required();
   add_option(command, "--out", given.out, "DIR", "folder to make [DIR/dossier]");
   add_option(command, "--role", given.role, "ROLE", "role of the signer in the test")
-      ->capture_default_str()
-      ->check(CLI::IsMember(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end())));
+      ->with_default()
+      ->one_of(std::vector<std::string>(dossier::kRoles.begin(), dossier::kRoles.end()));
   add_option(command, "--name", given.name, "NAME", "name of the signer");
   add_option(command, "--organisation", given.organisation, "NAME", "organisation of the signer");
   command.add_flag("--self-signed", given.self_signed, "state that the key belongs to the tester");
@@ -110,15 +109,14 @@ void add_sign(CLI::App& app, SignArguments& given, Action& action) {
   add->excludes(supersedes);
   command.add_option("--with-key", given.others, "with --add: public key of who signed before; may be repeated")
       ->needs(add)
-      ->expected(1)
-      ->take_all();
+      ->repeated();
   add_expectations(command, given.expected, add);
   end_command(command, "Example: assay sign run --key lab.key --name 'Ada Example' --organisation 'Example Lab'",
               action, [&] { return run_sign(given); });
 }
 
-void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("verify", "check a dossier, judge its evidence again, and print what it proves");
+void add_verify(Command& app, VerifyArguments& given, Action& action) {
+  auto& command = app.add_command("verify", "check a dossier, judge its evidence again, and print what it proves");
   add_option(command, "dossier", given.directory, "DIR", "folder of the dossier")->required();
   add_repeated(command, "--key", given.keys, "FILE",
                "public key of a required signer; may be repeated [with --policy: none]");
@@ -137,8 +135,8 @@ void add_verify(CLI::App& app, VerifyArguments& given, Action& action) {
               action, [&] { return run_verify(given); });
 }
 
-void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
-  auto& command = *app.add_subcommand("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
+void add_waive(Command& app, WaiveArguments& given, Action& action) {
+  auto& command = app.add_command("waive", "verify a dossier, and sign a waiver of cells of it that do not pass");
   add_option(command, "dossier", given.directory, "DIR", "folder of the dossier")->required();
   add_signer_options(command, given.signer, " of a buyer or commissioner")->required();
   add_option(command, "--requirement", given.requirement, "ID", "id of the requirement")->required();
@@ -156,18 +154,17 @@ void add_waive(CLI::App& app, WaiveArguments& given, Action& action) {
       action, [&] { return run_waive(given); });
 }
 
-void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
-  auto& command =
-      *app.add_subcommand("simulate", "rehearse a run on a simulated fleet; the result is never an acceptance");
+void add_simulate(Command& app, SimulateArguments& given, Action& action) {
+  auto& command = app.add_command("simulate", "rehearse a run on a simulated fleet; the result is never an acceptance");
   add_option(command, "--profile", given.profile, "NAME|FILE", "design targets: a name or a file [host]");
-  command.add_option("--nodes", given.nodes, "nodes of the fleet")->required()->check(CLI::Range(1, 100000));
+  command.add_option("--nodes", given.nodes, "nodes of the fleet")->required()->between(1, 100000);
   command.add_option("--nodes-per-rack", given.per_rack, "nodes in a rack [no racks]");
   command.add_option("--nodes-per-leaf", given.per_leaf,
                      "nodes on a leaf switch [no leaves; 16 where the profile names a plane or pairs by leaf]");
   command
       .add_option("--rails", given.rails,
                   "ports of a node in each plane that the profile names, on leaves of their own [1]")
-      ->check(CLI::Range(1, 64));
+      ->between(1, 64);
   command.add_option("--seed", given.seed, "random seed; the same seed gives the same fleet [1]");
   add_option(command, "--faults", given.faults, "FILE", "file of faults to inject, assay.faults/1 [none]");
   add_option(command, "--out", given.out, "DIR",
@@ -179,13 +176,13 @@ void add_simulate(CLI::App& app, SimulateArguments& given, Action& action) {
               action, [&] { return run_simulate(given); });
 }
 
-void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArguments& key, Action& action) {
-  auto& generate = *app.add_subcommand("keygen", "make a signing key, FILE and FILE.pub, and print its fingerprint");
+void add_key_commands(Command& app, KeygenArguments& keygen, FingerprintArguments& key, Action& action) {
+  auto& generate = app.add_command("keygen", "make a signing key, FILE and FILE.pub, and print its fingerprint");
   add_option(generate, "file", keygen.file, "FILE", "private key to write (mode 0600)")->required();
   add_option(generate, "--passphrase-file", keygen.passphrase_file, "FILE",
              "file with a passphrase in its first line, to encrypt the key");
   end_command(generate, "Example: assay keygen lab.key", action, [&] { return run_keygen(keygen); });
-  auto& fingerprint = *app.add_subcommand("fingerprint", "print the fingerprint of a key");
+  auto& fingerprint = app.add_command("fingerprint", "print the fingerprint of a key");
   add_option(fingerprint, "file", key.file, "FILE", "public key, PEM or of OpenSSH")->required();
   fingerprint.add_flag("--private", key.is_private,
                        "a private key, or pkcs11:…: print the fingerprint of its public half");
@@ -198,27 +195,27 @@ void add_key_commands(CLI::App& app, KeygenArguments& keygen, FingerprintArgumen
 }
 
 /// Every long option of `command`, and every subcommand.
-std::vector<std::string> names_of(const CLI::App& command) {
+std::vector<std::string> names_of(const Command& command) {
   std::vector<std::string> names;
-  for (const auto* option : command.get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (const auto& option : command.options()) {
+    for (const auto& name : option.long_names) names.push_back("--" + name);
   }
-  for (const auto* inner : command.get_subcommands(nullptr)) names.push_back(inner->get_name());
+  for (const auto* inner : command.commands()) names.push_back(inner->name());
   return names;
 }
 
-int usage(const CLI::App& app, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  const auto extra = app.remaining(true);
+int usage(const Command& app, const UsageError& error) {
+  const auto chosen = app.chosen();
+  const Command& command = chosen.empty() ? app : *chosen.front();
+  const auto extra = app.unknown_words();
   if (!extra.empty()) {
     std::cerr << fmt::format("assay-report{}: unknown command or option '{}'\nhint: {}\n",
-                             chosen.empty() ? "" : " " + command.get_name(), harmless(extra.front()),
+                             chosen.empty() ? "" : " " + command.name(), harmless(extra.front()),
                              suggestion(extra.front(), names_of(command)));
   } else {
     std::cerr << fmt::format("assay-report{}: {}\nhint: `assay-report{} --help` lists the options\n",
-                             chosen.empty() ? "" : " " + command.get_name(), harmless(error.what()),
-                             chosen.empty() ? "" : " " + command.get_name());
+                             chosen.empty() ? "" : " " + command.name(), harmless(error.what()),
+                             chosen.empty() ? "" : " " + command.name());
   }
   return files::kExitBadInput;
 }
@@ -226,9 +223,9 @@ int usage(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app{"assay-report: report, sign and verify acceptance tests of AI-cluster hardware", "assay-report"};
-  app.footer(kFooter);
-  app.set_version_flag("--version", ASSAY_VERSION, "print the version");
+  Command app{"assay-report: report, sign and verify acceptance tests of AI-cluster hardware", "assay-report"};
+  app.end_help(kFooter);
+  app.add_version(ASSAY_VERSION, "print the version");
   ReportArguments report;
   SignArguments sign;
   VerifyArguments verify;
@@ -254,18 +251,13 @@ int run(int argc, char** argv) {
     return files::kExitSuccess;
   }
   // Unknown words are collected, so that the error can name the nearest match.
-  app.allow_extras();
-  for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
+  app.collect_unknown();
   try {
-    app.parse(argc, argv);
-    refuse_empty_values(app);
-    if (!app.remaining(true).empty()) throw CLI::ExtrasError(app.remaining(true));
-    if (!action) throw CLI::RequiredError("a command");
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
-  } catch (const CLI::ParseError& error) {
+    if (!app.parse(argc, argv)) return files::kExitSuccess;
+    app.refuse_empty_values();
+    if (!app.unknown_words().empty()) return usage(app, UsageError("unknown words"));
+    if (!action) throw UsageError("a command is required");
+  } catch (const UsageError& error) {
     return usage(app, error);
   }
   return action();

@@ -18,7 +18,7 @@
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 #include "probes/core/units.h"
 #include "probes/core/utc_time.h"
@@ -246,8 +246,8 @@ int run_witness(const WitnessArguments& given) {
 
 }  // namespace
 
-void add_proof_commands(CLI::App& app, ProofArguments& given, Action& action) {
-  auto& stamp = *app.add_subcommand("timestamp", "ask for a time stamp (RFC 3161) of a signature, or add the answer");
+void add_proof_commands(Command& app, ProofArguments& given, Action& action) {
+  auto& stamp = app.add_command("timestamp", "ask for a time stamp (RFC 3161) of a signature, or add the answer");
   add_option(stamp, "directory", given.timestamp.directory, "DIR", "folder of the dossier")->required();
   add_option(stamp, "--key", given.timestamp.key, "FILE", "public key of whose signature it is")->required();
   add_option(stamp, "--request", given.timestamp.request, "FILE", "write what is to be sent to the authority");
@@ -256,7 +256,7 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, Action& action) {
              "with --response: certificates of the authority, PEM");
   end_command(stamp, "Example: assay timestamp run/dossier --key lab.key.pub --request signature.tsq", action,
               [&] { return run_timestamp(given.timestamp); });
-  auto& witness = *app.add_subcommand("witness", "sign what a run's journal has so far, for a run that goes on");
+  auto& witness = app.add_command("witness", "sign what a run's journal has so far, for a run that goes on");
   add_option(witness, "journal", given.witness.journal, "DIR|FILE",
              "folder of the run, a copy of its journal, or - for standard input")
       ->required();
@@ -265,7 +265,7 @@ void add_proof_commands(CLI::App& app, ProofArguments& given, Action& action) {
   auto* every = witness.add_option("--every", given.witness.every,
                                    "look again after this time, and sign whenever the journal has grown, until its "
                                    "run has ended: 60s");
-  every->type_name("TIME");
+  every->form("TIME");
   add_option(witness, "--patience", given.witness.patience, "TIME",
              "end when the journal has not grown for so long [24 h]")
       ->needs(every);

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "reports/dossier/signer.h"
 
 namespace assay::report_cli {
 
 /// Adds --key (returned), --passphrase-file and --certificate; `whose` key is meant is in the help: "of the witness".
-inline CLI::Option* add_signer_options(CLI::App& command, dossier::SignerName& signer, const std::string& whose = "") {
+inline Option* add_signer_options(Command& command, dossier::SignerName& signer, const std::string& whose = "") {
   auto* key = add_option(command, "--key", signer.key, "FILE|URI",
                          "private key" + whose +
                              ", PEM or of OpenSSH; a public key of OpenSSH: its agent signs; "

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
+#include "probes/core/command.h"
 #include "probes/core/json_io.h"
-#include "probes/core/options.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/commands.h"
@@ -99,17 +99,17 @@ int run_trust_init(const TrustArguments& given) {
 
 }  // namespace
 
-void add_trust_command(CLI::App& app, TrustArguments& given, Action& action) {
-  auto& trust = *app.add_subcommand("trust", "draft a trust policy, for --policy");
-  trust.require_subcommand(1);
-  auto& init = *trust.add_subcommand("init", "write a policy from public keys and the roles of their owners");
+void add_trust_command(Command& app, TrustArguments& given, Action& action) {
+  auto& trust = app.add_command("trust", "draft a trust policy, for --policy");
+  trust.need_commands(1, 1);
+  auto& init = trust.add_command("init", "write a policy from public keys and the roles of their owners");
   add_repeated(init, "--key", given.keys, "ROLE=FILE",
                "a public key and the role of its owner: vendor, buyer, commissioner or witness; may be repeated")
       ->required();
   add_option(init, "--out", given.out, "FILE", "policy to write")->required();
-  add_option(init, "--name", given.name, "NAME", "name of the policy: your contract or hall")->capture_default_str();
+  add_option(init, "--name", given.name, "NAME", "name of the policy: your contract or hall")->with_default();
   add_option(init, "--require", given.require, "ROLES", "roles that must have signed [the role of the first key]")
-      ->delimiter(',');
+      ->separated_by(',');
   add_option(init, "--from", given.from, "DAY", "first day on which policy and keys count [a year ago]");
   add_option(init, "--until", given.until, "DAY", "day from which they no longer count [in a year]");
   end_command(

@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "orchestrator/files/exit_codes.h"
+#include "probes/core/command.h"
 #include "reports/cli/opening.h"
 #include "reports/dossier/signer.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace assay::report_cli {
 
@@ -99,10 +96,10 @@ struct DrawArguments {
 };
 
 /// Each adds a command, or several, to `app`; a parsed one sets `action`.
-void add_nightly_commands(CLI::App& app, NightlyArguments& given, std::function<int()>& action);
-void add_compare_command(CLI::App& app, CompareArguments& given, std::function<int()>& action);
-void add_requirements_command(CLI::App& app, RequirementsArguments& given, std::function<int()>& action);
-void add_commons_command(CLI::App& app, CommonsArguments& given, std::function<int()>& action);
-void add_draw_command(CLI::App& app, DrawArguments& given, std::function<int()>& action);
+void add_nightly_commands(Command& app, NightlyArguments& given, std::function<int()>& action);
+void add_compare_command(Command& app, CompareArguments& given, std::function<int()>& action);
+void add_requirements_command(Command& app, RequirementsArguments& given, std::function<int()>& action);
+void add_commons_command(Command& app, CommonsArguments& given, std::function<int()>& action);
+void add_draw_command(Command& app, DrawArguments& given, std::function<int()>& action);
 
 }  // namespace assay::report_cli

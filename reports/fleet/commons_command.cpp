@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/atomic_file.h"
+#include "probes/core/command.h"
 #include "probes/core/how_many.h"
-#include "probes/core/options.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "reports/cli/signer_options.h"
@@ -91,23 +91,23 @@ int run_show(const CommonsArguments& given) {
   return files::kExitSuccess;
 }
 
-void add_keys(CLI::App& command, CommonsArguments& given, bool required) {
+void add_keys(Command& command, CommonsArguments& given, bool required) {
   auto* option =
       add_repeated(command, "--with-key", given.keys, "FILE", "public key of a signer of them; may be repeated");
   if (required) option->required();
 }
 
-void add_writer(CLI::App& command, CommonsArguments& given, const std::string& whose) {
+void add_writer(Command& command, CommonsArguments& given, const std::string& whose) {
   add_signer_options(command, given.signer, whose)->required();
   add_option(command, "--out", given.out, "FILE", "file to write")->required();
 }
 
 }  // namespace
 
-void add_commons_command(CLI::App& app, CommonsArguments& given, Action& action) {
-  auto& parent = *app.add_subcommand("commons", "figures of accepted boards of several sites, as a source of limits");
-  parent.require_subcommand(1);
-  auto& contribute = *parent.add_subcommand("contribute", "sign the figures of accepted dossiers, without names");
+void add_commons_command(Command& app, CommonsArguments& given, Action& action) {
+  auto& parent = app.add_command("commons", "figures of accepted boards of several sites, as a source of limits");
+  parent.need_commands(1, 1);
+  auto& contribute = parent.add_command("contribute", "sign the figures of accepted dossiers, without names");
   add_option(contribute, "dossiers", given.inputs, "DIR", "folders of dossiers, the newest last")->required();
   add_keys(contribute, given, false);
   add_option(contribute, "--policy", given.policy, "FILE", "or the trust policy that counts their signatures");
@@ -115,7 +115,7 @@ void add_commons_command(CLI::App& app, CommonsArguments& given, Action& action)
   end_command(contribute,
               "Example: assay commons contribute run/dossier --with-key lab.key.pub --key site.key --out site.figures",
               action, [&] { return run_contribute(given); });
-  auto& merge = *parent.add_subcommand("merge", "add up contributions, and withhold small groups");
+  auto& merge = parent.add_command("merge", "add up contributions, and withhold small groups");
   add_option(merge, "contributions", given.inputs, "FILE", "files, one of each site")->required();
   add_keys(merge, given, true);
   add_writer(merge, given, " of the merger");
@@ -123,7 +123,7 @@ void add_commons_command(CLI::App& app, CommonsArguments& given, Action& action)
               "Example: assay commons merge a.figures b.figures c.figures --with-key a.pub --with-key b.pub\n"
               "           --with-key c.pub --key commons.key --out commons.figures",
               action, [&] { return run_merge(given); });
-  auto& show = *parent.add_subcommand("show", "percentiles of every group, and with --json limits with their source");
+  auto& show = parent.add_command("show", "percentiles of every group, and with --json limits with their source");
   add_option(show, "file", given.file, "FILE", "file of merge or contribute")->required();
   add_keys(show, given, true);
   add_option(show, "--model", given.model, "TEXT", "only groups whose model has this in its name");

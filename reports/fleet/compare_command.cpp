@@ -8,7 +8,7 @@
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/loosened.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 #include "reports/compare/shown.h"
 #include "reports/fleet/commands.h"
@@ -73,9 +73,8 @@ int run_compare(const CompareArguments& given) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, CompareArguments& given, Action& action) {
-  auto& command =
-      *app.add_subcommand("compare", "show what differs between two runs, and what of it can be told apart");
+void add_compare_command(Command& app, CompareArguments& given, Action& action) {
+  auto& command = app.add_command("compare", "show what differs between two runs, and what of it can be told apart");
   add_option(command, "a", given.a, "DIR", "folder of a run or of a dossier")->required();
   add_option(command, "b", given.b, "DIR", "the one to compare with it")->required();
   add_repeated(command, "--key", given.keys, "FILE",
@@ -83,11 +82,11 @@ void add_compare_command(CLI::App& app, CompareArguments& given, Action& action)
   add_option(command, "--policy", given.policy, "FILE",
              "refuse dossiers whose signatures this trust policy does not count");
   command.add_option("--alpha", given.alpha, "probability at most to find any change of a requirement by chance")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-6, 0.5));
+      ->with_default()
+      ->between(1e-6, 0.5);
   command.add_option("--smallest-change", given.smallest_change, "percent: a smaller change is called small")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 100.0));
+      ->with_default()
+      ->between(0.0, 100.0);
   add_option(command, "--out", given.out, "FILE", "also write a page with plots");
   command.add_flag("--json", given.json, "print JSON, assay.comparison/1");
   command.add_flag(

@@ -10,7 +10,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/verdict.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/secret_file.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
@@ -199,29 +199,29 @@ int run_check(const DrawArguments& given) {
   return judge::exit_code(judge::Overall::incomplete);
 }
 
-CLI::App& add(CLI::App& parent, const char* name, const char* what, DrawArguments& given) {
-  auto& command = *parent.add_subcommand(name, what);
+Command& add(Command& parent, const char* name, const char* what, DrawArguments& given) {
+  auto& command = parent.add_command(name, what);
   add_option(command, "dossier", given.dossier, "DIR", "folder of the dossier whose cells are drawn")->required();
   add_option(command, "--policy", given.policy, "FILE", "trust policy that names the parties")->required();
   return command;
 }
 
-void add_challenge_option(CLI::App& command, DrawArguments& given) {
+void add_challenge_option(Command& command, DrawArguments& given) {
   add_option(command, "--challenge", given.challenge, "FILE",
              "what `draw challenge` wrote; make your own, from what you hold")
       ->required();
 }
 
-void add_check(CLI::App& parent, DrawArguments& given, Action& action) {
+void add_check(Command& parent, DrawArguments& given, Action& action) {
   auto& check = add(parent, "check", "hold the repeats against the dossier", given);
   add_option(check, "repeat", given.repeat, "DIR", "folder of the dossier of the repeats")->required();
   add_challenge_option(check, given);
   check.add_option("--alpha", given.alpha, "probability at most to contradict an honest dossier by chance")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-6, 0.5));
+      ->with_default()
+      ->between(1e-6, 0.5);
   check.add_option("--smallest-change", given.smallest_change, "percent: a smaller change contradicts nothing")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 100.0));
+      ->with_default()
+      ->between(0.0, 100.0);
   check.add_flag("--json", given.json, "print JSON, assay.draw-check/1");
   end_command(check,
               "Exit codes: 0 repeated, 1 contradicted, 3 open.\n"
@@ -229,10 +229,10 @@ void add_check(CLI::App& parent, DrawArguments& given, Action& action) {
               action, [&] { return run_check(given); });
 }
 
-void add_reveal(CLI::App& parent, DrawArguments& given, Action& action) {
+void add_reveal(Command& parent, DrawArguments& given, Action& action) {
   auto& reveal = add(parent, "reveal", "sign for which commitments of the others your seed is given away", given);
   add_signer_options(reveal, given.signer, " of the party")->required();
-  add_option(reveal, "--commitment", given.commitments, "FILE", "your own")->required()->expected(1);
+  add_option(reveal, "--commitment", given.commitments, "FILE", "your own")->required()->once();
   add_repeated(reveal, "--other", given.others, "FILE", "the commitment of another party; may be repeated")->required();
   add_option(reveal, "--out", given.out, "FILE", "file to write; hand it over together with the seed")->required();
   end_command(reveal,
@@ -243,15 +243,14 @@ void add_reveal(CLI::App& parent, DrawArguments& given, Action& action) {
 
 }  // namespace
 
-void add_draw_command(CLI::App& app, DrawArguments& given, Action& action) {
-  auto& parent =
-      *app.add_subcommand("draw", "draw cells of a dossier by seeds of two parties, and check their repeats");
-  parent.require_subcommand(1);
+void add_draw_command(Command& app, DrawArguments& given, Action& action) {
+  auto& parent = app.add_command("draw", "draw cells of a dossier by seeds of two parties, and check their repeats");
+  parent.need_commands(1, 1);
   auto& commit = add(parent, "commit", "make a seed, and sign its digest before the other seeds are known", given);
   add_signer_options(commit, given.signer, " of a party")->required();
   commit.add_option("--cells", given.cells, "how many cells are drawn; all parties commit to the same number")
       ->required()
-      ->check(CLI::Range(std::size_t{1}, spot_check::kMostCells));
+      ->between(std::size_t{1}, spot_check::kMostCells);
   add_option(commit, "--out", given.out, "FILE", "file to write; the seed goes to FILE.seed")->required();
   end_command(commit,
               "Example: assay draw commit run/dossier --key buyer.key --policy trust.json --cells 8 --out buyer.commit",

@@ -19,10 +19,10 @@ namespace {
 int run(int argc, char** argv) {
   const bool manual = argc == 2 && std::string_view(argv[1]) == "--manual";  // for packages; no option of the help
   // Its commands are typed as those of assay, which passes them on.
-  CLI::App app{"assay-fleet: nightly sweeps of a fleet, other tools' results, and comparisons of runs",
-               manual ? "assay-fleet" : "assay"};
-  app.require_subcommand(0, 1);
-  app.set_version_flag("--version", std::string("assay-fleet ") + ASSAY_VERSION);
+  Command app{"assay-fleet: nightly sweeps of a fleet, other tools' results, and comparisons of runs",
+              manual ? "assay-fleet" : "assay"};
+  app.need_commands(0, 1);
+  app.add_version(std::string("assay-fleet ") + ASSAY_VERSION);
   cli::NightlyArguments sweeps;
   cli::DriftArguments drift;
   cli::HistoryArguments history;
@@ -48,7 +48,7 @@ int run(int argc, char** argv) {
     std::cout << harmless_page(manual_page(app));
     return files::kExitSuccess;
   }
-  app.footer("Example: assay sweep --site site.json --out sweep");  // commands that are added later would inherit it
+  app.end_help("Example: assay sweep --site site.json --out sweep");  // commands that are added later would inherit it
   return cli::run_command_line(app, action, argc, argv, {});
 }
 

@@ -7,7 +7,7 @@
 
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/exit_codes.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/cli/signer_options.h"
@@ -178,7 +178,7 @@ int run_rma(const RmaArguments& given) {
 }
 
 /// The run, and its allowed signers.
-void add_run_options(CLI::App& command, ExportRunArguments& given) {
+void add_run_options(Command& command, ExportRunArguments& given) {
   add_option(command, "--run", given.directory, "DIR",
              "of junit, ctrf, ocp, csv, knees, openmetrics, pdf: a run or dossier");
   add_repeated(command, "--key", given.keys, "FILE", "with --run: refuse a dossier that none of these keys signed");
@@ -225,44 +225,44 @@ int write_folder(const std::map<std::string, std::string>& all, const std::strin
 
 }  // namespace
 
-void add_nightly_commands(CLI::App& app, NightlyArguments& given, Action& action) {
-  const auto sources = [](CLI::App& command, std::string& database, std::string& drift, std::size_t& nights) {
+void add_nightly_commands(Command& app, NightlyArguments& given, Action& action) {
+  const auto sources = [](Command& command, std::string& database, std::string& drift, std::size_t& nights) {
     add_option(command, "--db", database, "FILE", "database of `assay history`");
     add_option(command, "--drift", drift, "FILE", "report of `assay drift judge`");
     command.add_option("--nights", nights, "nights that are shown, up to the report's")
-        ->capture_default_str()
-        ->check(CLI::Range(std::size_t{2}, kMostNights));
+        ->with_default()
+        ->between(std::size_t{2}, kMostNights);
   };
-  auto& trend = *app.add_subcommand("trend", "write a page over nights: of the fleet, of a node or of a unit");
+  auto& trend = app.add_command("trend", "write a page over nights: of the fleet, of a node or of a unit");
   add_option(trend, "unit", given.trend.unit, "UNIT", "id of a unit, or name of a node");
   trend.add_flag("--fleet", given.trend.fleet, "the whole fleet: flags, coverage, and a map of nodes and nights");
   sources(trend, given.trend.database, given.trend.drift, given.trend.nights);
-  for (const char* needed : {"--db", "--drift"}) trend.get_option(needed)->required();
+  for (const char* needed : {"--db", "--drift"}) trend.option(needed)->required();
   add_option(trend, "--out,-o", given.trend.out, "FILE", "HTML file to write")->required();
   end_command(trend, "Example: assay trend --fleet --db history.db --drift drift.json -o fleet.html", action,
               [&] { return run_trend(given.trend); });
 
-  auto& exported = *app.add_subcommand(
+  auto& exported = app.add_command(
       "export", "a run, or flags and nights, for other programs: " + fmt::format("{}", fmt::join(kKinds, ", ")));
-  add_option(exported, "kind", given.exported.kind, "KIND", "what to write")->required()->check(CLI::IsMember(kKinds));
+  add_option(exported, "kind", given.exported.kind, "KIND", "what to write")->required()->one_of(kKinds);
   sources(exported, given.exported.database, given.exported.drift, given.exported.nights);
   add_run_options(exported, given.exported.run);
   add_option(exported, "--out,-o", given.exported.out, "FILE",
              "file to replace; of grafana and ocp a folder; - for stdout")
-      ->capture_default_str();
+      ->with_default();
   end_command(exported,
               "Example: assay export junit --run run/dossier --key lab.key.pub -o junit.xml\n"
               "         assay export prom --db history.db --drift drift.json -o /var/lib/node_exporter/assay.prom",
               action, [&] { return run_export(given.exported); });
 
-  auto& rma =
-      *app.add_subcommand("rma", "write the signed folder that a vendor asks for with a faulty part, or check one");
+  auto& rma = app.add_command("rma", "write the signed folder that a vendor asks for with a faulty part, or check one");
   add_option(rma, "unit", given.rma.unit, "UNIT", "id of the unit, or name of a node with one unit");
   sources(rma, given.rma.database, given.rma.drift, given.rma.nights);
   add_option(rma, "--out,-o", given.rma.out, "DIR", "new folder");
   add_signer_options(rma, given.rma.signer, " of the sender, with --check the public one");
   add_repeated(rma, "--attach", given.rma.attachments, "KIND=FILE", "a log or proof to add; may be repeated");
-  add_option(rma, "--check", given.rma.check, "DIR", "check this folder in place of writing one")->needs("--key");
+  add_option(rma, "--check", given.rma.check, "DIR", "check this folder in place of writing one")
+      ->needs(rma.option("--key"));
   end_command(rma,
               "Example: assay rma gpu:1324523049871 --db history.db --drift drift.json --key lab.key --attach "
               "kernel-log=dmesg.txt -o rma",

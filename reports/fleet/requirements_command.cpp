@@ -10,7 +10,7 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/terminal.h"
 #include "orchestrator/judge/verdict.h"
-#include "probes/core/options.h"
+#include "probes/core/command.h"
 #include "probes/core/text.h"
 #include "reports/fleet/commands.h"
 #include "reports/requirements/shown.h"
@@ -67,8 +67,8 @@ int run_requirements(const RequirementsArguments& given) {
 
 }  // namespace
 
-void add_requirements_command(CLI::App& app, RequirementsArguments& given, Action& action) {
-  auto& command = *app.add_subcommand(
+void add_requirements_command(Command& app, RequirementsArguments& given, Action& action) {
+  auto& command = app.add_command(
       "requirements", "map a catalogue of published demands over a run: met, not met, not tested or outside");
   add_option(command, "catalogue", given.catalogue, "NAME|FILE", "a built-in catalogue, or a file (assay.catalogue/1)");
   add_option(command, "--run", given.directory, "DIR", "folder of a run or of a dossier");

@@ -33,7 +33,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_link_libraries(exact_figures_other PRIVATE assay_dossier assay_nightly assay_rehearse)
   add_executable(exact_report_other $<TARGET_OBJECTS:assay-report> $<TARGET_OBJECTS:exact_other>)
   set_target_properties(exact_report_other PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(exact_report_other PRIVATE assay_joint assay_nightly assay_rehearse assay_dossier CLI11::CLI11)
+  target_link_libraries(exact_report_other PRIVATE assay_joint assay_nightly assay_rehearse assay_dossier)
   add_test(NAME exact.another_build_gives_the_same_bytes
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/exact/same_bytes builds $<TARGET_FILE:exact_figures_other> $<TARGET_FILE:exact_report_other>
     CONFIGURATIONS cluster)
