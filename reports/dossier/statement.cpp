@@ -312,7 +312,7 @@ std::optional<InputError> check_follows(std::string_view payload, const std::str
                                         const std::string& verdict_sha256) {
   std::string_view rest = payload;
   bool same = true;
-  const auto problem = write_statement(claims, run, verdict, verdict_sha256, [&](std::string_view piece) {
+  auto problem = write_statement(claims, run, verdict, verdict_sha256, [&](std::string_view piece) {
     same = same && rest.starts_with(piece);
     if (same) rest.remove_prefix(piece.size());
   });
