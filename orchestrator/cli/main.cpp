@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "orchestrator/cli/bundle.h"
-#include "orchestrator/cli/command_line.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/completion.h"
 #include "orchestrator/cli/options.h"

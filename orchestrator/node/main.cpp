@@ -86,19 +86,16 @@ int main(int argc, char** argv) {
     std::cout << assay::harmless_page(assay::manual_page(app));
     return 0;
   }
-  try {
-    if (!app.parse(argc, argv)) return 0;
-    app.refuse_empty_values();
-  } catch (const assay::UsageError& error) {
-    constexpr int kUsage = 2;
-    std::cerr << assay::harmless(error.what()) << "\nRun with --help for more information.\n";
-    return kUsage;
-  }
-  if (programs == "file") options.programs = assay::node::ProgramPlace::file;
-  if (remove_self) remove_copies();
-  if (const auto claimed = assay::node::claim_directory(options.directory); !claimed) {
-    std::cerr << "assay-node: " << claimed.error() << '\n';
-    return 1;
-  }
-  return assay::node::serve_node(options);
+  return assay::run_command_line(
+      app,
+      [&] {
+        if (programs == "file") options.programs = assay::node::ProgramPlace::file;
+        if (remove_self) remove_copies();
+        if (const auto claimed = assay::node::claim_directory(options.directory); !claimed) {
+          std::cerr << "assay-node: " << assay::harmless(claimed.error()) << '\n';
+          return 1;
+        }
+        return assay::node::serve_node(options);
+      },
+      argc, argv);
 }

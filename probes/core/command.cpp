@@ -4,9 +4,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <iostream>
 #include <optional>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
+#include "probes/core/error.h"
+#include "probes/core/probe.h"
+#include "probes/core/suggest.h"
+#include "probes/core/text.h"
 
 namespace assay {
 
@@ -112,7 +120,7 @@ void Command::need_commands(std::size_t least, std::size_t most) { behind_->requ
 
 void Command::collect_unknown() {
   behind_->allow_extras();
-  for (auto* command : behind_->get_subcommands(nullptr)) command->allow_extras();
+  for (const auto& command : commands_) command->collect_unknown();
 }
 
 bool Command::parse(int argc, char** argv) {
@@ -147,8 +155,6 @@ std::string Command::help() const { return behind_->help(); }
 
 std::string Command::help_end() const { return behind_->get_footer(); }
 
-bool Command::is_program() const { return own_ != nullptr; }
-
 std::vector<OptionText> Command::options() const {
   std::vector<OptionText> all;
   for (const auto* option : behind_->get_options()) {
@@ -178,5 +184,56 @@ std::vector<const Command*> Command::chosen() const {
 bool Command::chose(const std::string& command) const { return behind_->got_subcommand(command); }
 
 std::vector<std::string> Command::unknown_words() const { return behind_->remaining(true); }
+
+namespace {
+
+/// The command that was chosen within `program`, and in it; the program if there is none.
+const Command& innermost(const Command& program) {
+  const auto chosen = program.chosen();
+  return chosen.empty() ? program : innermost(*chosen.front());
+}
+
+/// "assay site check"
+std::string path_of(const Command& program) {
+  const auto chosen = program.chosen();
+  return program.name() + (chosen.empty() ? "" : " " + path_of(*chosen.front()));
+}
+
+int refuse(const Command& program, const std::string& what, const std::vector<std::string>& others) {
+  const Command& command = innermost(program);
+  const std::string path = path_of(program);
+  const auto unknown = program.unknown_words();
+  if (unknown.empty()) {
+    std::cerr << harmless_page(InputError{path, what, fmt::format("`{} --help` shows the options", path)}.text())
+              << '\n';
+    return kExitUsage;
+  }
+  std::vector<std::string> names = &command == &program ? others : std::vector<std::string>();
+  for (const auto* inner : command.commands()) names.push_back(inner->name());
+  for (const auto& option : command.options()) names.push_back(option.name);
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  std::cerr
+      << harmless_page(
+             InputError{path, fmt::format("unknown command or option '{}'", word), suggestion(word, names)}.text())
+      << '\n';
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run_command_line(Command& program, const Action& action, int argc, char** argv,
+                     const std::vector<std::string>& others) {
+  program.collect_unknown();
+  try {
+    if (!program.parse(argc, argv)) return kExitComplete;
+    program.refuse_empty_values();
+  } catch (const UsageError& error) {
+    return refuse(program, error.what(), others);
+  }
+  if (!program.unknown_words().empty()) return refuse(program, "", others);
+  if (action) return action();
+  std::cerr << harmless_page(program.help());
+  return kExitUsage;
+}
 
 }  // namespace assay

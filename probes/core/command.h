@@ -83,12 +83,13 @@ class Command {
   /// Called when this is the command that was chosen.
   void when_chosen(std::function<void()> call);
   void need_commands(std::size_t least, std::size_t most);
-  /// Unknown words are collected for unknown_words() in place of an error, here and in every command so far.
-  void collect_unknown();
 
   /// Takes the words of main. False where nothing is left to do: the help or the version was printed on stdout. Throws
   /// UsageError.
   [[nodiscard]] bool parse(int argc, char** argv);
+  /// Unknown words are collected for unknown_words() in place of an error, here and in every command so far.
+  void collect_unknown();
+  std::vector<std::string> unknown_words() const;
   /// Throws UsageError for the first option or argument, here or in the chosen commands, with an empty value or nothing
   /// but white space: a shell writes `--challenge "$C"` with C unset in this way, and the program would take a demand
   /// for one that was never made.
@@ -98,13 +99,11 @@ class Command {
   std::string purpose() const;
   std::string help() const;
   std::string help_end() const;
-  bool is_program() const;
   std::vector<OptionText> options() const;
   std::vector<const Command*> commands() const;
   /// The commands that were chosen.
   std::vector<const Command*> chosen() const;
   bool chose(const std::string& command) const;
-  std::vector<std::string> unknown_words() const;
 
  private:
   explicit Command(CLI::App& behind);
@@ -134,5 +133,10 @@ inline void end_command(Command& command, const std::string& text, Action& actio
   command.end_help(text);
   command.when_chosen([&action, run = std::move(run)] { action = run; });
 }
+
+/// Takes the words of main with `program`, whose commands set `action`, and runs that. An unknown word is refused with
+/// the nearest name of the chosen command, or for a program of `others`, too. Returns the exit code, 2 for bad usage.
+int run_command_line(Command& program, const Action& action, int argc, char** argv,
+                     const std::vector<std::string>& others = {});
 
 }  // namespace assay

@@ -1,6 +1,5 @@
 // main: the command line of assay-report.
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <vector>
 
@@ -8,7 +7,6 @@
 
 #include "probes/core/command.h"
 #include "probes/core/manual.h"
-#include "probes/core/suggest.h"
 #include "probes/core/text.h"
 #include "reports/cli/commands.h"
 #include "reports/cli/join_command.h"
@@ -194,32 +192,6 @@ void add_key_commands(Command& app, KeygenArguments& keygen, FingerprintArgument
               [&] { return run_fingerprint(key); });
 }
 
-/// Every long option of `command`, and every subcommand.
-std::vector<std::string> names_of(const Command& command) {
-  std::vector<std::string> names;
-  for (const auto& option : command.options()) {
-    for (const auto& name : option.long_names) names.push_back("--" + name);
-  }
-  for (const auto* inner : command.commands()) names.push_back(inner->name());
-  return names;
-}
-
-int usage(const Command& app, const UsageError& error) {
-  const auto chosen = app.chosen();
-  const Command& command = chosen.empty() ? app : *chosen.front();
-  const auto extra = app.unknown_words();
-  if (!extra.empty()) {
-    std::cerr << fmt::format("assay-report{}: unknown command or option '{}'\nhint: {}\n",
-                             chosen.empty() ? "" : " " + command.name(), harmless(extra.front()),
-                             suggestion(extra.front(), names_of(command)));
-  } else {
-    std::cerr << fmt::format("assay-report{}: {}\nhint: `assay-report{} --help` lists the options\n",
-                             chosen.empty() ? "" : " " + command.name(), harmless(error.what()),
-                             chosen.empty() ? "" : " " + command.name());
-  }
-  return files::kExitBadInput;
-}
-
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -250,17 +222,7 @@ int run(int argc, char** argv) {
     std::cout << harmless_page(manual_page(app));
     return files::kExitSuccess;
   }
-  // Unknown words are collected, so that the error can name the nearest match.
-  app.collect_unknown();
-  try {
-    if (!app.parse(argc, argv)) return files::kExitSuccess;
-    app.refuse_empty_values();
-    if (!app.unknown_words().empty()) return usage(app, UsageError("unknown words"));
-    if (!action) throw UsageError("a command is required");
-  } catch (const UsageError& error) {
-    return usage(app, error);
-  }
-  return action();
+  return run_command_line(app, action, argc, argv);
 }
 
 }  // namespace assay::report_cli

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "orchestrator/cli/command_line.h"
 #include "orchestrator/cli/run_stages.h"
 #include "orchestrator/fleet/drift_command.h"
 #include "orchestrator/fleet/import_command.h"
@@ -49,7 +48,7 @@ int run(int argc, char** argv) {
     return files::kExitSuccess;
   }
   app.end_help("Example: assay sweep --site site.json --out sweep");  // commands that are added later would inherit it
-  return cli::run_command_line(app, action, argc, argv, {});
+  return run_command_line(app, action, argc, argv);
 }
 
 }  // namespace

@@ -354,7 +354,7 @@ source "$1"; words=("${@:2}"); CURRENT=$#words; _assay"""
         )
 
     def test_every_command_that_is_passed_on_exists_in_assay_report(self):
-        self.refused("'contrast' is not a command", "contrast")
+        self.refused("unknown command or option 'contrast'", "contrast")
         for command in (
             "report",
             "sign",
