@@ -20,10 +20,10 @@ add_custom_command(OUTPUT ${cluster_installation}/stamp
 add_custom_target(cluster_installation ALL DEPENDS ${cluster_installation}/stamp)
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
-# Two clusters at a time, which mostly wait; each has networks of its own. Those whose outcome depends on speeds have the
-# machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of training steps and of
-# serving in -C storage and -C train.
-set(one_cluster cluster faults)
+# Three clusters at a time, which mostly wait; each has networks of its own, and a lock for what runs one after the other. Those whose outcome
+# depends on speeds have the machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of
+# training steps and of serving in -C storage and -C train.
+set(one_cluster cluster faults resume)
 set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway crossing_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
@@ -58,7 +58,7 @@ foreach(rounds 2 20)
       Crossing.test_a_control_that_is_not_answered_says_so)
   endif()
   add_test(NAME cluster.crossing_${rounds} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/crossing_test.py ${only_in})
-  set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
+  set_tests_properties(cluster.crossing_${rounds} PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK third_cluster COST 100
     ENVIRONMENT "ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;MEMORY_RESIDUE=$<TARGET_FILE:memory_residue>;ASSAY_CROSSING_ROUNDS=${rounds};FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries and a made-up device of the kernel
@@ -76,13 +76,13 @@ if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries an
   endforeach()
 endif()
 add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
-set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster
+set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 # A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
 add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff
   CONFIGURATIONS cluster)
-add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs collective
-  CONFIGURATIONS cluster)
+add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs
+  fabric:OneRailLoss fabric:OneRailDetour collective CONFIGURATIONS cluster)
 # Longer, in -C long: whole fabrics and links, and a healthy cluster again and again.
 add_test(NAME cluster.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
   fabric:OneRail fabric:TwoRails,links:Links CONFIGURATIONS long)
@@ -99,7 +99,7 @@ set_tests_properties(cluster.speeds cluster.fabric cluster.busy cluster.healthy 
 add_test(NAME cluster.open_vswitch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/open_vswitch_test.py CONFIGURATIONS cluster)
 add_test(NAME cluster.encryption COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/encryption_test.py CONFIGURATIONS cluster)
 add_test(NAME cluster.drives_guest COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/drives_guest_test.py CONFIGURATIONS cluster)
-set_tests_properties(cluster.open_vswitch cluster.encryption cluster.drives_guest PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1000 RESOURCE_LOCK other_cluster
+set_tests_properties(cluster.open_vswitch cluster.encryption cluster.drives_guest PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 1000 RESOURCE_LOCK third_cluster COST 100
   ENVIRONMENT "ASSAY_E2E=${CMAKE_BINARY_DIR};VIRTUAL_NETWORK=$<TARGET_FILE:virtual_network>;HOST_TCP_BANDWIDTH=$<TARGET_FILE:host_tcp_bandwidth>;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 add_test(NAME cluster.crossing_rdma COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/rdma_crossing_test.py CONFIGURATIONS softroce)
 set_tests_properties(cluster.crossing_rdma PROPERTIES LABELS softroce SKIP_RETURN_CODE 77 TIMEOUT 1000

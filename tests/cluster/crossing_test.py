@@ -37,6 +37,7 @@ HANDLES = [
     ("", "notes", "refused", "its handle: NFS4ERR_"),
     ("/near", "elsewhere", "unclear", "no handle of it came into"),
 ]
+AT_ONCE = 20  # cases that take seconds and mostly wait
 LASTING = ("--tries=10", "--timeout=4s")  # and the pauses between them: longer than it may take to stop
 
 
@@ -128,14 +129,10 @@ class Crossing(unittest.TestCase):
         return found
 
     def all_tried(self, leak=False, versions=(False, True)):
-        """By class and whether over IPv6: the crossing and the control."""
-        found = {}
-        for ipv6 in versions:
-            kinds = [kind for kind in PORTS if not (ipv6 and kind in ONLY_IPV4)]
-            with concurrent.futures.ThreadPoolExecutor(len(kinds)) as pool:
-                tried = pool.map(lambda kind: self.tried(kind, leak, ipv6), kinds)
-                found.update(zip([(kind, ipv6) for kind in kinds], tried))
-        return found
+        """By class and whether over IPv6: the crossing and the control, all at the same time."""
+        cases = [(kind, ipv6) for ipv6 in versions for kind in PORTS if not (ipv6 and kind in ONLY_IPV4)]
+        with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+            return dict(zip(cases, pool.map(lambda case: self.tried(case[0], leak, case[1]), cases)))
 
     def test_each_leak_is_found_and_named(self):
         self.fabric.filter("drop", leaks=PORTS)
@@ -256,7 +253,7 @@ class Crossing(unittest.TestCase):
         return self.records_of("nvlink", ranks), pages
 
     def test_memory_of_another_tenant_is_found_in_every_round_and_only_where_it_is_open(self):
-        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             leaks = [number % 2 == 0 for number in range(2 * ROUNDS)]
             for leak, ((crossing, control, target), pages) in zip(leaks, pool.map(self.of_memory, leaks)):
                 with self.subTest(leak=leak):
@@ -284,7 +281,7 @@ class Crossing(unittest.TestCase):
     def test_a_handle_leads_into_the_export_only_beside_one_in_the_same_file_system(self):
         self.fabric.filter("drop")
         cases = HANDLES * ROUNDS
-        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for case, (crossing, control) in zip(cases, pool.map(lambda case: self.by_handle(*case[:2]), cases)):
                 own, folder, outcome, evidence = case
                 with self.subTest(own=own, folder=folder):

@@ -194,6 +194,8 @@ class OneRailPairs(FabricFaults):
         self.assert_most_fail({("forward", "n03+n04"), ("backward", "n01+n03"), ("backward", "n02+n03")}, self.found())
         self.check_aftermath()
 
+
+class OneRailLoss(FabricFaults):
     @measures
     def test_a_pair_that_loses_one_packet_in_a_thousand_is_named(self):
         self.fabric.rates(LINK)
@@ -220,6 +222,8 @@ class OneRailPairs(FabricFaults):
         )
         self.check_aftermath()
 
+
+class OneRailDetour(FabricFaults):
     def test_a_way_round_over_another_network_is_an_error_that_names_it(self):
         node = self.cluster["n02"]
         self.fabric.rates(LINK)
