@@ -27,10 +27,7 @@ enum class Ruling {
   leave,    ///< not touched
 };
 
-constexpr auto words_of(Ruling) {
-  using enum Ruling;
-  return std::to_array<Word<Ruling>>({{drain, "drain"}, {release, "release"}, {queue, "queue"}, {leave, "leave"}});
-}
+constexpr auto words_of(Ruling) { return names_as_words<Ruling>(); }
 
 /// One node and why.
 struct Decision {

@@ -19,10 +19,7 @@ namespace assay::drift {
 /// Action on a confirmed flag.
 enum class Mode { shadow, alert, drain };
 
-constexpr auto words_of(Mode) {
-  using enum Mode;
-  return std::to_array<Word<Mode>>({{shadow, "shadow"}, {alert, "alert"}, {drain, "drain"}});
-}
+constexpr auto words_of(Mode) { return names_as_words<Mode>(); }
 
 /// The policy's exceptions for one metric.
 struct MetricPolicy {

@@ -16,13 +16,6 @@ enum class LaunchFailure {
   lost,         ///< the connection ended
 };
 
-constexpr auto words_of(LaunchFailure) {
-  using enum LaunchFailure;
-  return std::to_array<Word<LaunchFailure>>({{unreachable, "unreachable"},
-                                             {host_key, "host_key"},
-                                             {refused, "refused"},
-                                             {protocol, "protocol"},
-                                             {lost, "lost"}});
-}
+constexpr auto words_of(LaunchFailure) { return names_as_words<LaunchFailure>(); }
 
 }  // namespace assay::site

@@ -19,10 +19,7 @@ namespace assay::sweep {
 /// State of a node.
 enum class NodeHealth { healthy, flagged, unknown };
 
-constexpr auto words_of(NodeHealth) {
-  using enum NodeHealth;
-  return std::to_array<Word<NodeHealth>>({{healthy, "healthy"}, {flagged, "flagged"}, {unknown, "unknown"}});
-}
+constexpr auto words_of(NodeHealth) { return names_as_words<NodeHealth>(); }
 
 /// Default path of the file on a node.
 inline constexpr const char* kVerdictPath = "/run/assay/verdict.json";

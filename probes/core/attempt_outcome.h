@@ -20,17 +20,6 @@ enum class AttemptOutcome {
   interrupted,   ///< the run was killed while it ran; never written, read from an attempt without an end
 };
 
-constexpr auto words_of(AttemptOutcome) {
-  using enum AttemptOutcome;
-  return std::to_array<Word<AttemptOutcome>>({{exited, "exited"},
-                                              {crashed, "crashed"},
-                                              {deadline, "deadline"},
-                                              {output_limit, "output_limit"},
-                                              {memory_limit, "memory_limit"},
-                                              {stopped, "stopped"},
-                                              {lost, "lost"},
-                                              {refused, "refused"},
-                                              {interrupted, "interrupted"}});
-}
+constexpr auto words_of(AttemptOutcome) { return names_as_words<AttemptOutcome>(); }
 
 }  // namespace assay

@@ -10,10 +10,7 @@ namespace assay {
 /// How work was interrupted: a rank's process ended, a rank did not answer, or it reported an error.
 enum class Interruption { ended, silent, error };
 
-constexpr auto words_of(Interruption) {
-  using enum Interruption;
-  return std::to_array<Word<Interruption>>({{ended, "ended"}, {silent, "silent"}, {error, "error"}});
-}
+constexpr auto words_of(Interruption) { return names_as_words<Interruption>(); }
 
 /// Their number.
 inline constexpr std::size_t kInterruptions = words_of(Interruption{}).size();
