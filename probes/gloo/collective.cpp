@@ -182,9 +182,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
 }
 
 void check(const Parameters& given, const Placement& placement) {
-  const auto here = given.count("ranks_per_node");
-  if (here < 1 || here > kMostRanksPerNode)
-    throw BadParameter(fmt::format("ranks_per_node: {} is not from 1 to {}", here, kMostRanksPerNode));
+  const auto here = given.count("ranks_per_node", 1, kMostRanksPerNode);
   if (placement.world > 1) return;
   if (here == 1)
     throw Skip(

@@ -17,7 +17,7 @@
 
 namespace assay::nvml_api {
 
-Symbol Functions::find(const char* name) const { return Symbol(dlsym(handle, name)); }
+Symbol Functions::find(const char* symbol) const { return Symbol(dlsym(handle, symbol)); }
 
 }  // namespace assay::nvml_api
 

@@ -188,8 +188,8 @@ using NumberCall = Call<Device, unsigned*>;
 /// The functions, as the library exports them; null if this version of it has none.
 struct Functions {
   void* handle;  ///< what dlopen gave
-  /// The symbol `name`; null when the library exports nothing of that name.
-  [[nodiscard]] Symbol find(const char* name) const;
+  /// What the library exports as `symbol`; null when it exports nothing of that name.
+  [[nodiscard]] Symbol find(const char* symbol) const;
 
   Call<> init = find("nvmlInit_v2");
   Call<> shutdown = find("nvmlShutdown");
