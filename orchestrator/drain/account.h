@@ -5,7 +5,6 @@
 #include <chrono>
 #include <expected>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

@@ -3,10 +3,8 @@
 
 #include <chrono>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "orchestrator/drain/account.h"

@@ -1,7 +1,6 @@
 // policy: the allowed number of false flags, the action on a flag, and the figures behind both.
 #pragma once
 
-#include <cstddef>
 #include <expected>
 #include <map>
 #include <optional>

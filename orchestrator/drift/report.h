@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <expected>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

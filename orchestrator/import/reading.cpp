@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"

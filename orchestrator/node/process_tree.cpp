@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -10,7 +10,6 @@
 
 #include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/catalogue.h"
-#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/inherit.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"

@@ -1,8 +1,6 @@
 // launch_failure: why no agent answers on a node, in the words of launchers and of `assay site check`.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay::site {

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <chrono>
-#include <expected>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "orchestrator/drift/policy.h"

@@ -1,8 +1,6 @@
 // attempt_outcome: how one attempt of a probe ended, in the words of the agent's client, the journal and the verdict.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay {

@@ -1,7 +1,6 @@
 // group_size: the numbers of nodes on which the ranks of a probe can work together, known before it runs.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>

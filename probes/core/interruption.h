@@ -1,8 +1,6 @@
 // interruption: what counts as an interruption of a load of hours.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay {

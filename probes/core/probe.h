@@ -9,7 +9,6 @@
 
 #include "probes/core/group_size.h"
 #include "probes/core/parameters.h"
-#include "probes/core/record.h"
 #include "probes/core/space.h"
 #include "probes/core/words.h"
 

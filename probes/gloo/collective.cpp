@@ -15,7 +15,6 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sizes.h"
-#include "probes/gloo/connection_path.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_program.h"
 #include "probes/gloo/rank_start.h"

@@ -10,7 +10,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -9,7 +9,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "probes/core/words.h"
 #include "probes/verbs/port_facts.h"

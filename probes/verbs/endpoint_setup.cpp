@@ -12,7 +12,6 @@
 #include "probes/core/link_modes.h"
 #include "probes/core/machine_tree.h"
 #include "probes/cuda/gpu_memory.h"
-#include "probes/verbs/port_choice.h"
 
 namespace assay::verbs {
 namespace {

@@ -1,7 +1,6 @@
 // comparison: two judged runs: their requirements, their results, and significant differences.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>

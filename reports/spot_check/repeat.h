@@ -1,7 +1,6 @@
 // repeat: repeated measurements of the cells of a draw, compared with the dossier.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <optional>

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/shard.h"
 #include "workloads/storage/shared/storage_ranks.h"

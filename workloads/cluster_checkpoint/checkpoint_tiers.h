@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/filesystem_facts.h"
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"

@@ -2,7 +2,6 @@
 // before the next, and the ledger of acknowledged writes.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <compare>
 #include <cstddef>

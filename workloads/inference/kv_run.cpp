@@ -9,7 +9,6 @@
 
 #include "probes/core/json_io.h"
 #include "workloads/storage/shared/payload.h"
-#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {

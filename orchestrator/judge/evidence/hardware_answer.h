@@ -1,7 +1,6 @@
 // hardware_answer: what the answers of a node's TPM and of its GPUs to the question of an attempt have in common.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -1,7 +1,6 @@
 // consistency_cases: operations of one node of a group on files, and their effect on another.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -1,7 +1,6 @@
 // fault_plan: lists the cases in a fixed order, and finds the operation of a graph at which a fault strikes.
 #include "workloads/train/faults/fault_plan.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 

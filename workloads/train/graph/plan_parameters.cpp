@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/parameters.h"
-#include "workloads/train/graph/step_job.h"
-
 namespace assay::train {
 
 std::int64_t ranks_per_node(const Parameters& given) {
