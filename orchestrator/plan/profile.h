@@ -135,6 +135,9 @@ enum class Reference {
   derived,                  ///< of the figure `name` of derived.h, which the machine reports of itself
 };
 
+/// As an `of` spells them, before the colon and the name; none has no `of`.
+constexpr auto words_of(Reference) { return names_as_words<Reference>(); }
+
 /// A promise as a closed set of operators, never an expression.
 struct Limit {
   std::optional<double> at_least;  ///< absolute in `unit`, or a share of the reference

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "probes/core/words.h"
+
 namespace assay {
 
 /// The schema name in the first line of every record.
@@ -78,9 +80,7 @@ struct Condition {
 
 /// How a probe ended, in its own word.
 enum class Status { complete, skip, error };
-
-/// The word of `status` in JSON and in documents.
-const char* to_string(Status status);
+constexpr auto words_of(Status) { return names_as_words<Status>(); }
 
 /// The last line; its absence means the record is truncated.
 struct End {
