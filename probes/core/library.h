@@ -19,7 +19,7 @@ inline constexpr const char* kLibraryPathVariable = "ASSAY_LIBRARY_PATH";
 std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
                                          std::string_view own_folder);
 
-/// What a library exports under a name; it becomes a pointer of the type that it is put into.
+/// A named export of a library; it becomes a pointer of the type that it is put into.
 class Symbol {
  public:
   explicit Symbol(void* address) : address_(address) {}

@@ -21,7 +21,7 @@ struct Word {
   std::string_view text;
 };
 
-/// The name of the enumerator `value`, as the compiler spells it; nothing where no enumerator has this value. A '_' at
+/// The name of the enumerator `value`, as the compiler spells it; empty if no enumerator has this value. A '_' at
 /// the end only keeps a name off a keyword of C++.
 template <auto value>
 consteval std::string_view name_of_enumerator() {

@@ -187,8 +187,8 @@ using NumberCall = Call<Device, unsigned*>;
 
 /// The functions, as the library exports them; null if this version of it has none.
 struct Functions {
-  void* handle;  ///< what dlopen gave
-  /// What the library exports as `symbol`; null when it exports nothing of that name.
+  void* handle;  ///< of dlopen
+  /// The export `symbol` of the library; null when it has none of that name.
   [[nodiscard]] Symbol find(const char* symbol) const;
 
   Call<> init = find("nvmlInit_v2");
