@@ -29,7 +29,7 @@ constexpr auto words_of(MeterModel) {
   return std::to_array<Word<MeterModel>>({{apc_rpdu2, "apc-rpdu2"}, {raritan_pdu2, "raritan-pdu2"}});
 }
 
-/// Quantity of one reading of a meter; quantity_unit has its unit.
+/// Quantity of one reading of a meter, in its base unit.
 enum class Quantity {
   power,
   apparent_power,
@@ -55,41 +55,6 @@ enum class Quantity {
 };
 
 constexpr auto words_of(Quantity) { return names_as_words<Quantity>(); }
-
-/// The base unit of a quantity.
-constexpr std::string_view quantity_unit(Quantity quantity) {
-  switch (quantity) {
-    case Quantity::power:
-    case Quantity::heat:
-    case Quantity::output_power:
-      return "W";
-    case Quantity::apparent_power:
-      return "VA";
-    case Quantity::energy:
-      return "J";
-    case Quantity::current:
-    case Quantity::current_l2:
-    case Quantity::current_l3:
-      return "A";
-    case Quantity::voltage:
-      return "V";
-    case Quantity::power_factor:
-    case Quantity::voltage_thd:
-    case Quantity::leak_detectors:
-    case Quantity::leaks:
-      return "1";
-    case Quantity::frequency:
-      return "Hz";
-    case Quantity::flow:
-      return "m3/s";
-    case Quantity::supply_pressure:
-    case Quantity::delta_pressure:
-      return "Pa";
-    default:
-      return "degC";
-  }
-}
-static_assert(quantity_unit(Quantity::return_temperature) == "degC");
 
 /// Layout of a number in 16-bit registers of a Modbus device.
 enum class RegisterType { int16, uint16, int32, uint32, float32, uint64 };
