@@ -22,6 +22,18 @@ bool is_subject_kind(const std::string& kind) {
 
 std::size_t longest_id(std::string_view kind) { return kind == "group" ? kLongestGroup : kLongestSubject; }
 
+const char* to_string(Status status) {
+  switch (status) {
+    case Status::complete:
+      return "complete";
+    case Status::skip:
+      return "skip";
+    case Status::error:
+      return "error";
+  }
+  return "error";
+}
+
 std::vector<const Condition*> conditions_of(const Record& record, std::string_view name, const Subject& subject) {
   std::vector<const Condition*> found;
   const auto fits = [&](const Condition& one) {

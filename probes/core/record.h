@@ -10,8 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "probes/core/words.h"
-
 namespace assay {
 
 /// The schema name in the first line of every record.
@@ -80,7 +78,9 @@ struct Condition {
 
 /// How a probe ended, in its own word.
 enum class Status { complete, skip, error };
-constexpr auto words_of(Status) { return names_as_words<Status>(); }
+
+/// The word of `status` in JSON and in documents.
+const char* to_string(Status status);
 
 /// The last line; its absence means the record is truncated.
 struct End {

@@ -223,12 +223,15 @@ class Reader {
   void end(const json& body) {
     StrictObject fields(body, "end", kUnknown);
     const std::string status = fields.text("status");
-    const auto known = from_word<Status>(status);
-    if (!known) throw refusal(fmt::format("status '{}' is not complete, skip or error", status));
-    record_.end.status = *known;
-    if (*known != Status::complete) record_.end.reason = reason_of(fields, "reason");
-    fields.done();
-    ended_ = true;
+    for (const Status known : {Status::complete, Status::skip, Status::error}) {
+      if (status != to_string(known)) continue;
+      record_.end.status = known;
+      if (known != Status::complete) record_.end.reason = reason_of(fields, "reason");
+      fields.done();
+      ended_ = true;
+      return;
+    }
+    throw refusal(fmt::format("status '{}' is not complete, skip or error", status));
   }
 
   const Description& description_;

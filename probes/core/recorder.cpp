@@ -98,7 +98,7 @@ void Recorder::condition(std::string_view name, Value value, Subject subject) {
 void Recorder::note(std::string_view text) { write("note", {{"text", without_controls(text, kLongestReason)}}); }
 
 void Recorder::end(const End& end) {
-  ordered_json body = {{"status", end.status}};
+  ordered_json body = {{"status", to_string(end.status)}};
   if (end.status != Status::complete) body["reason"] = without_controls(end.reason, kLongestReason);
   write("end", body);
 }

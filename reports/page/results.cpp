@@ -210,7 +210,7 @@ std::string recorded_words(const Record& record) {
   }
   for (const auto& note : record.notes) words += (words.empty() ? "note: " : "; note: ") + note;
   if (record.end.status != Status::complete)
-    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", record.end.status, record.end.reason);
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", to_string(record.end.status), record.end.reason);
   return words;
 }
 
