@@ -37,11 +37,7 @@ constexpr auto words_of(Action) {
 /// Kind of a finding. probe: any other finding of a probe.
 enum class Found { metric, condition, culprit, probe };
 
-constexpr auto words_of(Found) {
-  using enum Found;
-  return std::to_array<Word<Found>>(
-      {{metric, "metric"}, {condition, "condition"}, {culprit, "culprit"}, {probe, "probe"}});
-}
+constexpr auto words_of(Found) { return names_as_words<Found>(); }
 
 /// The action that one finding asks for. All texts are of the table, none of a node.
 struct Advice {

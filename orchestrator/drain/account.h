@@ -5,7 +5,6 @@
 #include <chrono>
 #include <expected>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,10 +18,7 @@ namespace assay::drain {
 /// Action on a node.
 enum class Action { drain, release };
 
-constexpr auto words_of(Action) {
-  using enum Action;
-  return std::to_array<Word<Action>>({{drain, "drain"}, {release, "release"}});
-}
+constexpr auto words_of(Action) { return names_as_words<Action>(); }
 
 /// A line of the journal.
 enum class Entry {
@@ -32,10 +28,7 @@ enum class Entry {
   lifted,  ///< a drain of ours was ended or taken over by another user
 };
 
-constexpr auto words_of(Entry) {
-  using enum Entry;
-  return std::to_array<Word<Entry>>({{begin, "begin"}, {done, "done"}, {failed, "failed"}, {lifted, "lifted"}});
-}
+constexpr auto words_of(Entry) { return names_as_words<Entry>(); }
 
 /// One line.
 struct Line {

@@ -16,10 +16,7 @@ namespace assay::drain {
 /// The kinds of actor.
 enum class ActorKind { slurm, kubernetes, hook };
 
-constexpr auto words_of(ActorKind) {
-  using enum ActorKind;
-  return std::to_array<Word<ActorKind>>({{slurm, "slurm"}, {kubernetes, "kubernetes"}, {hook, "hook"}});
-}
+constexpr auto words_of(ActorKind) { return names_as_words<ActorKind>(); }
 
 /// A node as the scheduler sees it now.
 struct NodeNow {

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <set>
 #include <tuple>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -3,10 +3,8 @@
 
 #include <chrono>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "orchestrator/drain/account.h"
@@ -27,10 +25,7 @@ enum class Ruling {
   leave,    ///< not touched
 };
 
-constexpr auto words_of(Ruling) {
-  using enum Ruling;
-  return std::to_array<Word<Ruling>>({{drain, "drain"}, {release, "release"}, {queue, "queue"}, {leave, "leave"}});
-}
+constexpr auto words_of(Ruling) { return names_as_words<Ruling>(); }
 
 /// One node and why.
 struct Decision {

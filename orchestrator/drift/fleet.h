@@ -18,10 +18,7 @@ enum class MetricClass {
   state,  ///< a value that must equal the expected one
 };
 
-constexpr auto words_of(MetricClass) {
-  using enum MetricClass;
-  return std::to_array<Word<MetricClass>>({{level, "level"}, {count, "count"}, {state, "state"}});
-}
+constexpr auto words_of(MetricClass) { return names_as_words<MetricClass>(); }
 
 /// A part that is watched. Its identity is its serial number; place and slot may change.
 struct Unit {

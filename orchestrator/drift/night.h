@@ -27,15 +27,7 @@ std::optional<Date> date_from(std::string_view text);
 /// Result of a sweep for a unit. Only `measured` says something of its health; `missing` is a part that was looked for.
 enum class VisitState { measured, not_due, busy, preempted, not_measured, missing };
 
-constexpr auto words_of(VisitState) {
-  using enum VisitState;
-  return std::to_array<Word<VisitState>>({{measured, "measured"},
-                                          {not_due, "not_due"},
-                                          {busy, "busy"},
-                                          {preempted, "preempted"},
-                                          {not_measured, "not_measured"},
-                                          {missing, "missing"}});
-}
+constexpr auto words_of(VisitState) { return names_as_words<VisitState>(); }
 
 /// A unit in one sweep.
 struct Visit {
@@ -77,23 +69,7 @@ enum class EventKind {
   note,            ///< text only
 };
 
-constexpr auto words_of(EventKind) {
-  using enum EventKind;
-  return std::to_array<Word<EventKind>>({{driver, "driver"},
-                                         {firmware, "firmware"},
-                                         {bios, "bios"},
-                                         {probe_revision, "probe_revision"},
-                                         {part_swap, "part_swap"},
-                                         {moved, "moved"},
-                                         {repaired, "repaired"},
-                                         {maintenance, "maintenance"},
-                                         {drained, "drained"},
-                                         {released, "released"},
-                                         {lemon, "lemon"},
-                                         {accepted_as_is, "accepted_as_is"},
-                                         {retired, "retired"},
-                                         {note, "note"}});
-}
+constexpr auto words_of(EventKind) { return names_as_words<EventKind>(); }
 
 /// One of them.
 struct Event {

@@ -1,7 +1,6 @@
 // policy: the allowed number of false flags, the action on a flag, and the figures behind both.
 #pragma once
 
-#include <cstddef>
 #include <expected>
 #include <map>
 #include <optional>
@@ -19,10 +18,7 @@ namespace assay::drift {
 /// Action on a confirmed flag.
 enum class Mode { shadow, alert, drain };
 
-constexpr auto words_of(Mode) {
-  using enum Mode;
-  return std::to_array<Word<Mode>>({{shadow, "shadow"}, {alert, "alert"}, {drain, "drain"}});
-}
+constexpr auto words_of(Mode) { return names_as_words<Mode>(); }
 
 /// The policy's exceptions for one metric.
 struct MetricPolicy {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <expected>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,36 +35,12 @@ enum class UnitState {
   stale,  ///< flagged, and not visited for long
 };
 
-constexpr auto words_of(UnitState) {
-  using enum UnitState;
-  return std::to_array<Word<UnitState>>({{learning, "learning"},
-                                         {steady, "steady"},
-                                         {watch, "watch"},
-                                         {flagged, "flagged"},
-                                         {confirmed, "confirmed"},
-                                         {draining, "draining"},
-                                         {repaired, "repaired"},
-                                         {lemon, "lemon"},
-                                         {not_due, "not_due"},
-                                         {busy, "busy"},
-                                         {preempted, "preempted"},
-                                         {not_measured, "not_measured"},
-                                         {stale, "stale"}});
-}
+constexpr auto words_of(UnitState) { return names_as_words<UnitState>(); }
 
 /// The rule that raised a flag.
 enum class Rule { small_shift, large_shift, cliff, intermittent, count, state, below_fleet };
 
-constexpr auto words_of(Rule) {
-  using enum Rule;
-  return std::to_array<Word<Rule>>({{small_shift, "small_shift"},
-                                    {large_shift, "large_shift"},
-                                    {cliff, "cliff"},
-                                    {intermittent, "intermittent"},
-                                    {count, "count"},
-                                    {state, "state"},
-                                    {below_fleet, "below_fleet"}});
-}
+constexpr auto words_of(Rule) { return names_as_words<Rule>(); }
 
 /// The numbers behind a flag at the night that raised it; logarithms, worse is smaller.
 struct Arithmetic {
@@ -127,11 +102,7 @@ struct FleetFinding {
   std::string words;
 };
 
-constexpr auto words_of(FleetFinding::Kind) {
-  using enum FleetFinding::Kind;
-  return std::to_array<Word<FleetFinding::Kind>>(
-      {{step, "step"}, {below_acceptance, "below_acceptance"}, {many_flags, "many_flags"}});
-}
+constexpr auto words_of(FleetFinding::Kind) { return names_as_words<FleetFinding::Kind>(); }
 
 /// A fresh test that is asked for.
 struct RetestWanted {

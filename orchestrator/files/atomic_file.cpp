@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 #include "orchestrator/files/exit_codes.h"
 
 #include <filesystem>
-#include <map>
 
 #include <sys/vfs.h>
 

@@ -36,10 +36,7 @@ using Result = std::expected<T, Failure>;
 /// Meaning of a sweep's figures.
 enum class Origin { measured, simulated, imported };
 
-constexpr auto words_of(Origin) {
-  using enum Origin;
-  return std::to_array<Word<Origin>>({{measured, "measured"}, {simulated, "simulated"}, {imported, "imported"}});
-}
+constexpr auto words_of(Origin) { return names_as_words<Origin>(); }
 
 /// All nights that there can be, to 9999-12-31.
 constexpr drift::Date kFirstNight{std::chrono::days{0}}, kLastNight{std::chrono::days{2932896}};

@@ -1,7 +1,6 @@
 // history_internal: state of an open database; shared by the files that implement History.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 

@@ -1,7 +1,6 @@
 // sweep_of_run: figures of the units that a judged run measured.
 #pragma once
 
-#include <expected>
 #include <string>
 
 #include "orchestrator/history/history.h"

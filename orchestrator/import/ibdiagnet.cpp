@@ -3,7 +3,6 @@
 // Columns are found by their names. Codes of widths, speeds and states, and the rates behind them, are those of the
 // tool's own ibdm/Fabric.h: the speed is of one lane, in Gb/s.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::imports {
 namespace {
@@ -57,12 +57,9 @@ class Row {
   }
   [[nodiscard]] std::string guid(std::string_view name) const {
     const std::string_view word = at(name);
-    std::uint64_t value = 0;
-    const auto [end, error] =
-        std::from_chars(word.data() + std::min<std::size_t>(2, word.size()), word.data() + word.size(), value, 16);
-    if (!word.starts_with("0x") || error != std::errc() || end != word.data() + word.size())
-      throw ImportRefusal{from(), fmt::format("'{}' is no GUID of the column {}", word, name), kWholeHint};
-    return fmt::format("{:#018x}", value);
+    const auto value = word.starts_with("0x") ? whole_number<std::uint64_t>(word.substr(2), 16) : std::nullopt;
+    if (!value) throw ImportRefusal{from(), fmt::format("'{}' is no GUID of the column {}", word, name), kWholeHint};
+    return fmt::format("{:#018x}", *value);
   }
   [[nodiscard]] std::string from() const { return line_.from(); }
 
@@ -106,14 +103,12 @@ void take_count(Figures& figures, const Row& row, const Values& at, const char* 
                 std::uint64_t ceiling) {
   if (word.empty() || is_absent(word)) return figures.leave_out(row.from(), metric, "the tool has none");
   const bool hex = word.starts_with("0x");
-  std::uint64_t value = 0;
-  const auto [end, error] =
-      std::from_chars(word.data() + (hex ? 2 : 0), word.data() + word.size(), value, hex ? 16 : 10);
-  if (error != std::errc() || end != word.data() + word.size())
+  const auto value = whole_number<std::uint64_t>(word.substr(hex ? 2 : 0), hex ? 16 : 10);
+  if (!value)
     throw ImportRefusal{row.from(), fmt::format("'{}' is not a number, expected the {}", word, metric), kWholeHint};
-  if (value >= ceiling)
+  if (*value >= ceiling)
     return figures.leave_out(row.from(), metric, "it has reached its highest value, and stays there");
-  figures.count({.metric = metric, .unit = "1", .statistic = "since_clear"}, at, static_cast<double>(value),
+  figures.count({.metric = metric, .unit = "1", .statistic = "since_clear"}, at, static_cast<double>(*value),
                 row.from());
 }
 

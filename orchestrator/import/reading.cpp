@@ -8,10 +8,10 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "probes/core/json_io.h"
 #include "probes/core/text.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::imports {
 namespace {
@@ -196,12 +196,7 @@ std::optional<double> infiniband_lane(std::string_view speed) {
   return known == std::end(kLanes) ? std::nullopt : std::optional(known->second);
 }
 
-std::optional<std::int64_t> whole_from(std::string_view word) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return value;
-}
+std::optional<std::int64_t> whole_from(std::string_view word) { return whole_number(word); }
 
 std::optional<double> number_from(std::string_view word) {
   double value = 0;

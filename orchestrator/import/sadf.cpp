@@ -5,7 +5,6 @@
 #include "orchestrator/import/import.h"
 #include "orchestrator/import/reading.h"
 #include "probes/core/json_io.h"
-#include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 
 namespace assay::imports {

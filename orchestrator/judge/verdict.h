@@ -28,16 +28,7 @@ using SharedList = files::Shared<std::vector<T>>;
 /// conditions of a pass and a fail.
 enum class Outcome { pass, conditional_pass, conditional_fail, fail, inconclusive, not_measured, error };
 
-constexpr auto words_of(Outcome) {
-  using enum Outcome;
-  return std::to_array<Word<Outcome>>({{pass, "pass"},
-                                       {conditional_pass, "conditional_pass"},
-                                       {conditional_fail, "conditional_fail"},
-                                       {fail, "fail"},
-                                       {inconclusive, "inconclusive"},
-                                       {not_measured, "not_measured"},
-                                       {error, "error"}});
-}
+constexpr auto words_of(Outcome) { return names_as_words<Outcome>(); }
 
 /// The word of `outcome`.
 constexpr const char* to_string(Outcome outcome) { return word_of(outcome).data(); }
@@ -45,10 +36,7 @@ constexpr const char* to_string(Outcome outcome) { return word_of(outcome).data(
 /// The judgement of the whole.
 enum class Overall { accepted, rejected, incomplete };
 
-constexpr auto words_of(Overall) {
-  using enum Overall;
-  return std::to_array<Word<Overall>>({{accepted, "accepted"}, {rejected, "rejected"}, {incomplete, "incomplete"}});
-}
+constexpr auto words_of(Overall) { return names_as_words<Overall>(); }
 
 /// The word of `overall`.
 constexpr const char* to_string(Overall overall) { return word_of(overall).data(); }
@@ -73,16 +61,7 @@ enum class FindingKind {
   stalled,
 };
 
-constexpr auto words_of(FindingKind) {
-  using enum FindingKind;
-  return std::to_array<Word<FindingKind>>({{two_states, "two_states"},
-                                           {trend, "trend"},
-                                           {serial_correlation, "serial_correlation"},
-                                           {time_cap, "time_cap"},
-                                           {sample_cap, "sample_cap"},
-                                           {unsteady_between_runs, "unsteady_between_runs"},
-                                           {stalled, "stalled"}});
-}
+constexpr auto words_of(FindingKind) { return names_as_words<FindingKind>(); }
 
 /// One of them, and whether it makes a pass or a fail inconclusive.
 struct SteadinessFinding {
@@ -172,11 +151,7 @@ using Results = std::deque<Result>;
 /// reported too little for. relative_only: limits that only the machines themselves set. run: anything else.
 enum class DeviationKind { run, attempt, not_checked, relative_only };
 
-constexpr auto words_of(DeviationKind) {
-  using enum DeviationKind;
-  return std::to_array<Word<DeviationKind>>(
-      {{run, "run"}, {attempt, "attempt"}, {not_checked, "not_checked"}, {relative_only, "relative_only"}});
-}
+constexpr auto words_of(DeviationKind) { return names_as_words<DeviationKind>(); }
 
 /// A departure from the method that a reader must know: an interrupted attempt, a resumed run, quick parameters.
 struct Deviation {
@@ -189,10 +164,7 @@ struct Deviation {
 /// Kind of a culprit.
 enum class Fault { node, pair, leaf };
 
-constexpr auto words_of(Fault) {
-  using enum Fault;
-  return std::to_array<Word<Fault>>({{node, "node"}, {pair, "pair"}, {leaf, "leaf"}});
-}
+constexpr auto words_of(Fault) { return names_as_words<Fault>(); }
 
 /// How an extra test ended, by control tests of the same size. broken: it did not run to its end, which counts as
 /// short.
@@ -213,15 +185,7 @@ enum class SearchState {
   not_searched,  ///< none was made; the reason is given
 };
 
-constexpr auto words_of(SearchState) {
-  using enum SearchState;
-  return std::to_array<Word<SearchState>>({{found, "found"},
-                                           {clear, "clear"},
-                                           {common_cause, "common_cause"},
-                                           {undecided, "undecided"},
-                                           {open, "open"},
-                                           {not_searched, "not_searched"}});
-}
+constexpr auto words_of(SearchState) { return names_as_words<SearchState>(); }
 
 /// Culprits where nodes that work together missed a limit.
 struct Culprit {
@@ -260,10 +224,7 @@ struct Localised {
 /// show it.
 enum class KneeState { none, found, open };
 
-constexpr auto words_of(KneeState) {
-  using enum KneeState;
-  return std::to_array<Word<KneeState>>({{none, "none"}, {found, "found"}, {open, "open"}});
-}
+constexpr auto words_of(KneeState) { return names_as_words<KneeState>(); }
 
 /// A growing group, or a test between two of them.
 struct KneePoint {

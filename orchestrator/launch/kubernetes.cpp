@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/launch/ssh.h"
-#include "orchestrator/wire/protocol.h"
 #include "probes/core/text.h"
 
 namespace assay::launch {

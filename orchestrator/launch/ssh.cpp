@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/files/digest.h"
-#include "orchestrator/wire/protocol.h"
 #include "probes/core/text.h"
 
 namespace assay::launch {

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -16,18 +15,12 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/restorer.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::node {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<pid_t> pid_from(const std::string& name) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return pid;
-}
 
 /// Reads one /proc/PID/stat; nothing if the process has ended. Fields are numbered as in proc(5).
 std::optional<ProcessEntry> read_stat(pid_t pid) {
@@ -66,7 +59,7 @@ std::vector<ProcessEntry> descendants(pid_t root) {
   std::unordered_multimap<pid_t, ProcessEntry> children;
   std::error_code error;  // entries vanish during the walk
   for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const auto pid = pid_from(entry->path().filename().string());
+    const auto pid = whole_number<pid_t>(entry->path().filename().string());
     if (!pid) continue;
     if (const auto process = read_stat(*pid)) children.emplace(process->parent, *process);
   }

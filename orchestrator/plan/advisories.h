@@ -1,7 +1,6 @@
 // advisories: the table of versions with known faults, profiles/advisories.json.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +20,7 @@ struct Step;
 /// When the test ends: with its hours, or at the first look at which both risks are kept.
 enum class StabilityStop { end, early };
 
-constexpr auto words_of(StabilityStop) {
-  using enum StabilityStop;
-  return std::to_array<Word<StabilityStop>>({{end, "end"}, {early, "early"}});
-}
+constexpr auto words_of(StabilityStop) { return names_as_words<StabilityStop>(); }
 
 /// Mean times are under load, between interruptions of one node.
 struct AgreedStability {

@@ -2,7 +2,6 @@
 #include "orchestrator/plan/json_array.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "orchestrator/files/text_in_parts.h"

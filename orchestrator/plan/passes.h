@@ -15,10 +15,7 @@ namespace assay::plan {
 /// The two stages of a run. The second one measures again cells that are open or failed after the first.
 enum class Stage { first, second };
 
-constexpr auto words_of(Stage) {
-  using enum Stage;
-  return std::to_array<Word<Stage>>({{first, "first"}, {second, "second"}});
-}
+constexpr auto words_of(Stage) { return names_as_words<Stage>(); }
 
 /// Each attempt of a step belongs to another pass over the plan, so that the attempts of a step are apart and see the
 /// machine at different times. Within a pass steps of one node come before those of more, as in the plan; steps of the

@@ -1,8 +1,6 @@
 // probe_check: metrics, units, references, conditions and numbers of samples against a probe's description.
 #include "orchestrator/plan/probe_check.h"
 
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "orchestrator/plan/contrast.h"

@@ -10,7 +10,6 @@
 
 #include "orchestrator/plan/advisories.h"
 #include "orchestrator/plan/catalogue.h"
-#include "orchestrator/plan/contrast.h"
 #include "orchestrator/plan/inherit.h"
 #include "orchestrator/plan/loosened.h"
 #include "orchestrator/plan/profile_check.h"
@@ -79,23 +78,11 @@ constexpr const char* kProfileSchema = "assay.profile/1";
 constexpr std::size_t kMostBases = 4;   // as the schema says
 constexpr int kDeepestInheritance = 8;  // vendor > product > site > contract leaves room; more is a circle
 
-/// How references are written that have no name, and those with one in front of it.
-constexpr std::pair<std::string_view, Reference> kReferences[] = {
-    {"best_sample", Reference::best_sample},
-    {"fleet_median", Reference::fleet_median},
-    {"smallest_group", Reference::smallest_group},
-    {"smallest_group_by_nodes", Reference::smallest_group_by_nodes},
-    {"peak", Reference::peak},
-    {"metric", Reference::metric},
-    {"derived", Reference::derived},
-};
-
 /// The reference and the name behind its colon of an `of`; none for an empty one.
 std::pair<Reference, std::string> reference_from(const std::string& of) {
   const auto colon = of.find(':');
-  const auto known = std::ranges::find(kReferences, of.substr(0, colon), [](const auto& entry) { return entry.first; });
-  if (known == std::end(kReferences)) return {Reference::none, ""};
-  return {known->second, colon == std::string::npos ? "" : of.substr(colon + 1)};
+  const auto known = from_word<Reference>(of.substr(0, colon)).value_or(Reference::none);
+  return {known, known == Reference::none || colon == std::string::npos ? "" : of.substr(colon + 1)};
 }
 
 void take_reference(const json& object, Reference& reference, std::string& name) {
@@ -256,9 +243,8 @@ std::expected<Profile, InputError> read_level(std::string_view text, const std::
 }  // namespace
 
 std::string reference_text(Reference reference, const std::string& name) {
-  const auto known = std::ranges::find(kReferences, reference, [](const auto& entry) { return entry.second; });
-  if (known == std::end(kReferences)) return "";
-  return name.empty() ? std::string(known->first) : fmt::format("{}:{}", known->first, name);
+  if (reference == Reference::none) return "";
+  return name.empty() ? std::string(word_of(reference)) : fmt::format("{}:{}", reference, name);
 }
 
 std::expected<Profile, InputError> read_profile(std::string_view text, const std::string& where,

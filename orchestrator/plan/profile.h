@@ -40,24 +40,7 @@ enum class JudgedScope {
   switch_port
 };
 
-constexpr auto words_of(JudgedScope) {
-  using enum JudgedScope;
-  return std::to_array<Word<JudgedScope>>({{node, "node"},
-                                           {cpu, "cpu"},
-                                           {gpu, "gpu"},
-                                           {nic, "nic"},
-                                           {drive, "drive"},
-                                           {rank, "rank"},
-                                           {pair, "pair"},
-                                           {group, "group"},
-                                           {cluster, "cluster"},
-                                           {rack, "rack"},
-                                           {feed, "feed"},
-                                           {shelf, "shelf"},
-                                           {cdu, "cdu"},
-                                           {meter, "meter"},
-                                           {switch_port, "switch_port"}});
-}
+constexpr auto words_of(JudgedScope) { return names_as_words<JudgedScope>(); }
 
 /// Whether subjects of this scope, where a probe runs on several nodes, are nodes that work together.
 constexpr bool is_together(JudgedScope scope) {
@@ -94,32 +77,17 @@ constexpr bool is_together(std::string_view kind) {
 /// node that must not reach it, and one that does (crossing_spots.h).
 enum class Grouping { rack, leaf, spine, growing, path };
 
-constexpr auto words_of(Grouping) {
-  using enum Grouping;
-  return std::to_array<Word<Grouping>>(
-      {{rack, "rack"}, {leaf, "leaf"}, {spine, "spine"}, {growing, "growing"}, {path, "path"}});
-}
+constexpr auto words_of(Grouping) { return names_as_words<Grouping>(); }
 
 /// Which pairs of nodes are measured. in_spine: of leaves that share a spine.
 enum class PairChoice { all, in_leaf, across_leaves, in_spine, across_spines };
 
-constexpr auto words_of(PairChoice) {
-  using enum PairChoice;
-  return std::to_array<Word<PairChoice>>({{all, "all"},
-                                          {in_leaf, "in_leaf"},
-                                          {across_leaves, "across_leaves"},
-                                          {in_spine, "in_spine"},
-                                          {across_spines, "across_spines"}});
-}
+constexpr auto words_of(PairChoice) { return names_as_words<PairChoice>(); }
 
 /// The statistic of pooled samples that is judged.
 enum class Statistic { median, min, max, p01, p05, p95, p99 };
 
-constexpr auto words_of(Statistic) {
-  using enum Statistic;
-  return std::to_array<Word<Statistic>>(
-      {{median, "median"}, {min, "min"}, {max, "max"}, {p01, "p01"}, {p05, "p05"}, {p95, "p95"}, {p99, "p99"}});
-}
+constexpr auto words_of(Statistic) { return names_as_words<Statistic>(); }
 
 /// The share of a distribution below `statistic`; nothing for the extremes of the samples.
 constexpr std::optional<double> quantile_of(Statistic statistic) {
@@ -166,6 +134,9 @@ enum class Reference {
   smallest_group_by_nodes,  ///< of that, times how many times as many nodes this group has
   derived,                  ///< of the figure `name` of derived.h, which the machine reports of itself
 };
+
+/// As an `of` spells them, before the colon and the name; none has no `of`.
+constexpr auto words_of(Reference) { return names_as_words<Reference>(); }
 
 /// A promise as a closed set of operators, never an expression.
 struct Limit {

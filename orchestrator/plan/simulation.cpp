@@ -2,9 +2,7 @@
 #include "orchestrator/plan/simulation.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "probes/core/portable_math.h"
-#include "probes/core/statistics.h"
 
 namespace assay::plan {
 namespace {

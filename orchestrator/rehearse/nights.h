@@ -35,27 +35,11 @@ enum class NightFaultKind {
   counter
 };
 
-constexpr auto words_of(NightFaultKind) {
-  using enum NightFaultKind;
-  return std::to_array<Word<NightFaultKind>>({{step, "step"},
-                                              {ramp, "ramp"},
-                                              {flap, "flap"},
-                                              {spike, "spike"},
-                                              {fleet_step, "fleet_step"},
-                                              {rollout, "rollout"},
-                                              {swap, "swap"},
-                                              {preempt, "preempt"},
-                                              {missing, "missing"},
-                                              {foreign_load, "foreign_load"},
-                                              {counter, "counter"}});
-}
+constexpr auto words_of(NightFaultKind) { return names_as_words<NightFaultKind>(); }
 
 enum class NoiseKind { gauss, t5 };
 
-constexpr auto words_of(NoiseKind) {
-  using enum NoiseKind;
-  return std::to_array<Word<NoiseKind>>({{gauss, "gauss"}, {t5, "t5"}});
-}
+constexpr auto words_of(NoiseKind) { return names_as_words<NoiseKind>(); }
 
 /// One thing that happens.
 struct NightFault {

@@ -35,11 +35,6 @@ ul { margin: 0; padding-left: 1.2rem; } li { overflow-wrap: anywhere; }
 /// Text from nodes and probes, which may be hostile, as content of an element.
 std::string escaped(const std::string& text) { return as_markup(harmless(text)); }
 
-const char* word_of(Activity activity) {
-  constexpr std::array kWords = {"waiting", "running", "idle", "lost"};
-  return kWords[static_cast<std::size_t>(activity)];
-}
-
 bool is_bad(const BoardNode& node) { return node.broken + node.missed > 0 || node.activity == Activity::lost; }
 
 std::string fleet(const std::vector<BoardNode>& nodes) {

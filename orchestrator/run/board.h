@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probes/core/error.h"
+#include "probes/core/words.h"
 
 namespace assay::run {
 
@@ -15,6 +16,7 @@ inline constexpr int kBoardPeriod_s = 3;
 
 /// State of a node.
 enum class Activity { waiting, running, idle, lost };
+constexpr auto words_of(Activity) { return names_as_words<Activity>(); }
 
 /// One node of the page.
 struct BoardNode {

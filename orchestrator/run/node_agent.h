@@ -1,7 +1,6 @@
 // node_agent: the life cycle of one node's agent in a run: start, loss, restart within the run's patience, end.
 #pragma once
 
-#include <cstddef>
 #include <expected>
 #include <map>
 #include <memory>

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/judge/cells/second_stage.h"
-#include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/evidence/journal.h"
 #include "orchestrator/judge/verdict.h"
 #include "orchestrator/plan/passes.h"

@@ -17,7 +17,6 @@
 #include "orchestrator/files/atomic_file.h"
 #include "orchestrator/files/digest.h"
 #include "orchestrator/judge/metering/site_evidence.h"
-#include "orchestrator/plan/metered.h"
 #include "orchestrator/run/attempt.h"
 #include "orchestrator/site/site_file.h"
 #include "probes/core/record_reader.h"

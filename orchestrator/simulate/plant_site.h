@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "orchestrator/plan/profile.h"
 #include "orchestrator/site/site.h"

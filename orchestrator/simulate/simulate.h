@@ -2,9 +2,7 @@
 // of capacity. Everything that it writes says that it is a simulation.
 #pragma once
 
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "orchestrator/files/atomic_file.h"

@@ -2,14 +2,11 @@
 #include "orchestrator/site/check.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/ranges.h>
 

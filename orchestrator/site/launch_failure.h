@@ -1,8 +1,6 @@
 // launch_failure: why no agent answers on a node, in the words of launchers and of `assay site check`.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay::site {
@@ -16,13 +14,6 @@ enum class LaunchFailure {
   lost,         ///< the connection ended
 };
 
-constexpr auto words_of(LaunchFailure) {
-  using enum LaunchFailure;
-  return std::to_array<Word<LaunchFailure>>({{unreachable, "unreachable"},
-                                             {host_key, "host_key"},
-                                             {refused, "refused"},
-                                             {protocol, "protocol"},
-                                             {lost, "lost"}});
-}
+constexpr auto words_of(LaunchFailure) { return names_as_words<LaunchFailure>(); }
 
 }  // namespace assay::site

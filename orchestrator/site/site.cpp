@@ -24,11 +24,6 @@ constexpr const char* kSchema = "assay.site/1";
 constexpr Seconds kSlurmWait{120};
 constexpr const char* kBcastDirectory = "/tmp";
 
-constexpr std::array<std::pair<Launcher, const char*>, 4> kLaunchers = {{{Launcher::local, "local"},
-                                                                         {Launcher::ssh, "ssh"},
-                                                                         {Launcher::slurm, "slurm"},
-                                                                         {Launcher::kubernetes, "kubernetes"}}};
-
 /// Fields of a node that only one launcher reads. With another launcher they are an error, because they would be
 /// ignored.
 constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{{"port", Launcher::ssh},
@@ -42,8 +37,7 @@ constexpr std::array<std::pair<const char*, Launcher>, 9> kFieldsOf = {{{"port",
                                                                         {"context", Launcher::kubernetes}}};
 
 Launcher launcher_from(const json& word) {
-  const auto found = std::ranges::find_if(kLaunchers, [&](const auto& one) { return word == one.second; });
-  return found == kLaunchers.end() ? Launcher::local : found->first;  // the schema allows no other word
+  return from_word<Launcher>(word.get<std::string>()).value_or(Launcher::local);  // the schema allows no other word
 }
 
 JumpHost jump_from(const json& entry) {
@@ -155,9 +149,8 @@ std::optional<InputError> check_node(const json& entry, const Node& node, const 
     if (!entry.contains(field) || node.launcher == launcher) continue;
     // A document that assay wrote has these of a local node too, with their defaults.
     if (node.launcher == Launcher::local && launcher == Launcher::ssh && !node.jump) continue;
-    return InputError{fmt::format("{}.{}", here, field),
-                      fmt::format("is not a field of launcher {}", to_string(node.launcher)),
-                      fmt::format("it belongs to nodes of launcher {}", to_string(launcher))};
+    return InputError{fmt::format("{}.{}", here, field), fmt::format("is not a field of launcher {}", node.launcher),
+                      fmt::format("it belongs to nodes of launcher {}", launcher)};
   }
   if (node.directory.find("..") != std::string::npos) {
     return InputError{here + ".directory", fmt::format("'{}' has a '..'", node.directory), "write the path without it"};
@@ -187,10 +180,6 @@ std::optional<InputError> check_slurm_machines(const Site& site, const std::stri
 std::string own_machine() {
   utsname name{};
   return ::uname(&name) == 0 ? name.machine : "";
-}
-
-const char* to_string(Launcher launcher) {
-  return std::ranges::find(kLaunchers, launcher, &std::pair<Launcher, const char*>::first)->second;
 }
 
 const Node* Site::node(std::string_view node_name) const {
@@ -281,7 +270,7 @@ json to_json(const Site& site) {
   bool by_slurm = false;
   for (const auto& node : site.nodes) {
     json entry = {{"name", node.name},
-                  {"launcher", to_string(node.launcher)},
+                  {"launcher", word_of(node.launcher)},
                   {"address", node.address},
                   {"directory", node.directory},
                   {"rack", node.rack},

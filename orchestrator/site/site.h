@@ -17,14 +17,13 @@
 #include "probes/core/meter_list.h"
 #include "probes/core/switch_list.h"
 #include "probes/core/units.h"
+#include "probes/core/words.h"
 
 namespace assay::site {
 
 /// How a node is reached; spelled in the site file as it is here.
 enum class Launcher { local, ssh, slurm, kubernetes };
-
-/// The spelling of `launcher` in a site file.
-const char* to_string(Launcher launcher);
+constexpr auto words_of(Launcher) { return names_as_words<Launcher>(); }
 
 /// A host that ssh goes through to reach a node.
 struct JumpHost {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +13,7 @@
 
 #include "orchestrator/site/slurm_nodes.h"
 #include "probes/core/text.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::site {
 namespace {
@@ -33,13 +33,6 @@ std::vector<std::string> words_in(const std::string& line) {
   return words;
 }
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// The document around `nodes`.
 ordered_json site_of(const SourceOptions& options, ordered_json nodes) {
   ordered_json site = {{"schema", "assay.site/1"}, {"name", options.name}};
@@ -54,7 +47,7 @@ bool add_range(std::string_view part, std::vector<std::string>& tails) {
   const auto dash = part.find_first_of("-:");
   const std::string_view first = part.substr(0, dash);
   const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
-  const auto begin = number_in(first), end = number_in(last);
+  const auto begin = whole_number<std::uint64_t>(first), end = whole_number<std::uint64_t>(last);
   if (!begin || !end || *begin > *end || *end - *begin >= kMostNodes) return false;
   for (auto number = *begin; number <= *end; ++number) tails.push_back(fmt::format("{:0{}}", number, first.size()));
   return true;
@@ -112,7 +105,8 @@ std::string gpus_of(std::string_view gres) {
     if (part != kGpu && !part.starts_with(kGpu + ":")) continue;
     part.remove_prefix(kGpu.size());
     const auto last = part.rfind(':');
-    const auto number = last == std::string_view::npos ? std::nullopt : number_in(part.substr(last + 1));
+    const auto number =
+        last == std::string_view::npos ? std::nullopt : whole_number<std::uint64_t>(part.substr(last + 1));
     count += number.value_or(1);  // without a number it is one
     if (number) part = part.substr(0, last);
     types.emplace(part.substr(std::min<std::size_t>(1, part.size())));
@@ -149,7 +143,7 @@ std::optional<InputError> take_host_option(const std::string& word, HostLine& of
   std::string key = word.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
   const bool slots = std::ranges::find(kSlots, key) != kSlots.end();
-  if (slots && number_in(value)) return std::nullopt;
+  if (slots && whole_number<std::uint64_t>(value)) return std::nullopt;
   for (const char* prefix : {"ansible_ssh_", "ansible_"}) {
     if (key.starts_with(prefix)) key = key.substr(std::string_view(prefix).size());
   }
@@ -159,12 +153,12 @@ std::optional<InputError> take_host_option(const std::string& word, HostLine& of
                       "it is only known together with an interface of this machine: write a name or a global address"};
   if (key == "address") of.address = value;
   if (key == "user") of.user = value;
-  if (key == "port") of.port = number_in(value).value_or(0);
+  if (key == "port") of.port = whole_number<std::uint64_t>(value).value_or(0);
   const bool named = key == "address" || key == "user" || key == "port";
   // The site's reader checks the characters.
   if (named && (key == "port" ? of.port > 0 : !value.empty())) return std::nullopt;
   std::string hint = kHostHint;
-  if (number_in(word)) hint = fmt::format("if it is a number of slots, write slots={}", word);
+  if (whole_number<std::uint64_t>(word)) hint = fmt::format("if it is a number of slots, write slots={}", word);
   if (equals == std::string::npos && word.find_first_of(".:") != std::string::npos)
     hint = fmt::format("if that is its address, write address={}", word);
   const char* const what = named || slots ? "has no such value" : "is not a known option";
@@ -183,7 +177,8 @@ std::expected<Hosts, InputError> hosts_of(std::string_view item, HostLine of) {
     return std::unexpected(InputError{"", fmt::format("'{}' is an address and no name", printable(item)),
                                       fmt::format("write NAME address={}", item)});
   const auto colon = item.rfind(':');
-  if (colon != std::string_view::npos && number_in(item.substr(colon + 1))) item = item.substr(0, colon);
+  if (colon != std::string_view::npos && whole_number<std::uint64_t>(item.substr(colon + 1)))
+    item = item.substr(0, colon);
   const auto names = expand_host_list(item);
   if (!names) return std::unexpected(InputError{"", names.error(), kHostHint});
   Hosts hosts;
@@ -198,7 +193,7 @@ std::expected<Hosts, InputError> hosts_in(std::vector<std::string> words, HostLi
         InputError{"", fmt::format("'{}' is no host", printable(words.front())),
                    "write the hosts of an Ansible inventory only: `ansible all --list-hosts` prints them"});
   // A line of the Grid Engine: "n01 8 all.q@n01 UNDEFINED".
-  if (words.size() == 4 && number_in(words[1]) && words[2].contains('@')) words.resize(1);
+  if (words.size() == 4 && whole_number<std::uint64_t>(words[1]) && words[2].contains('@')) words.resize(1);
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (auto problem = take_host_option(words[i], of)) return std::unexpected(std::move(*problem));
   }

@@ -1,7 +1,6 @@
 // due: which nodes are visited tonight. A pure function of the site, the visits so far and the night.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>

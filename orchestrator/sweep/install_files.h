@@ -14,10 +14,7 @@ namespace assay::sweep {
 /// Where sweeps are installed. cron: a CronJob of Kubernetes; npd: a plugin of node-problem-detector.
 enum class InstallKind { timer, slurm, cron, npd };
 
-constexpr auto words_of(InstallKind) {
-  using enum InstallKind;
-  return std::to_array<Word<InstallKind>>({{timer, "timer"}, {slurm, "slurm"}, {cron, "cron"}, {npd, "npd"}});
-}
+constexpr auto words_of(InstallKind) { return names_as_words<InstallKind>(); }
 
 /// Content of the files.
 struct InstallRequest {

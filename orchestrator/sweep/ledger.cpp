@@ -9,7 +9,6 @@
 
 #include "orchestrator/files/line_log.h"
 #include "probes/core/json_io.h"
-#include "probes/core/strict_object.h"
 #include "probes/core/text.h"
 
 namespace assay::sweep {

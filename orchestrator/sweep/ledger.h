@@ -2,7 +2,6 @@
 #pragma once
 
 #include <expected>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "orchestrator/drift/night.h"
-#include "orchestrator/plan/plan.h"
 #include "orchestrator/site/site.h"
 #include "orchestrator/sweep/choice.h"
 #include "orchestrator/sweep/due.h"

@@ -1,7 +1,6 @@
 // outcome: state of each node by a check and a run of a sweep. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/sweep/ledger.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
 #include "probes/core/text.h"

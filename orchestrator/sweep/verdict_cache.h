@@ -3,10 +3,8 @@
 #pragma once
 
 #include <chrono>
-#include <expected>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "orchestrator/drift/policy.h"
@@ -19,10 +17,7 @@ namespace assay::sweep {
 /// State of a node.
 enum class NodeHealth { healthy, flagged, unknown };
 
-constexpr auto words_of(NodeHealth) {
-  using enum NodeHealth;
-  return std::to_array<Word<NodeHealth>>({{healthy, "healthy"}, {flagged, "flagged"}, {unknown, "unknown"}});
-}
+constexpr auto words_of(NodeHealth) { return names_as_words<NodeHealth>(); }
 
 /// Default path of the file on a node.
 inline constexpr const char* kVerdictPath = "/run/assay/verdict.json";

@@ -11,7 +11,6 @@
 #include "probes/core/host_facts.h"
 #include "probes/core/json_io.h"
 #include "probes/core/strict_object.h"
-#include "probes/core/text.h"
 
 namespace assay::wire {
 namespace {

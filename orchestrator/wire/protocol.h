@@ -19,7 +19,6 @@
 
 #include "probes/core/error.h"
 #include "probes/core/text.h"
-#include "probes/core/units.h"
 
 namespace assay::wire {
 

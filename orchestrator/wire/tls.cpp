@@ -2,7 +2,6 @@
 #include "orchestrator/wire/tls.h"
 
 #include <array>
-#include <memory>
 #include <vector>
 
 #include <openssl/crypto.h>

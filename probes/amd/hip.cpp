@@ -24,67 +24,9 @@ namespace api = hip_api;
 int version_of(const Library& runtime) {
   constexpr int kMajor = 10'000'000;  // HIP_VERSION is major * 10^7 + minor * 10^5 + patch
   int version = 0;
-  const auto read = runtime.symbol<api::Functions::Call<int*>>("hipRuntimeGetVersion");
+  const api::Functions::Call<int*> read = runtime.function("hipRuntimeGetVersion");
   if (read(&version) != api::kSuccess) return 0;
   return version / kMajor;
-}
-
-void find_runtime(const Library& in, api::Functions& f) {
-  const auto find = [&in]<class F>(F& function, const char* name) { function = in.symbol<F>(name); };
-  find(f.runtime_version, "hipRuntimeGetVersion");
-  find(f.count, "hipGetDeviceCount");
-  find(f.set_device, "hipSetDevice");
-  find(f.attribute, "hipDeviceGetAttribute");
-  find(f.name, "hipDeviceGetName");
-  find(f.memory, "hipDeviceTotalMem");
-  find(f.uuid, "hipDeviceGetUuid");
-  find(f.bus_id, "hipDeviceGetPCIBusId");
-  find(f.make_stream, "hipStreamCreateWithFlags");
-  find(f.destroy_stream, "hipStreamDestroy");
-  find(f.query_stream, "hipStreamQuery");
-  find(f.wait_event, "hipStreamWaitEvent");
-  find(f.make_event, "hipEventCreate");
-  find(f.destroy_event, "hipEventDestroy");
-  find(f.record, "hipEventRecord");
-  find(f.query_event, "hipEventQuery");
-  find(f.elapsed, "hipEventElapsedTime");
-  find(f.allocate, "hipMalloc");
-  find(f.release, "hipFree");
-  find(f.allocate_host, "hipHostMalloc");
-  find(f.release_host, "hipHostFree");
-  find(f.memory_left, "hipMemGetInfo");
-  find(f.copy, "hipMemcpy");
-  find(f.copy_in_stream, "hipMemcpyAsync");
-  find(f.lock_pages, "hipHostRegister");
-  find(f.unlock_pages, "hipHostUnregister");
-  find(f.device_pointer, "hipHostGetDevicePointer");
-  find(f.set, "hipMemsetAsync");
-  find(f.can_access, "hipDeviceCanAccessPeer");
-  find(f.open_access, "hipDeviceEnablePeerAccess");
-  find(f.copy_between, "hipMemcpyPeerAsync");
-  find(f.link, "hipExtGetLinkTypeAndHopCount");
-  find(f.begin_capture, "hipStreamBeginCapture");
-  find(f.end_capture, "hipStreamEndCapture");
-  find(f.make_ready, "hipGraphInstantiate");
-  find(f.destroy_graph, "hipGraphDestroy");
-  find(f.destroy_ready, "hipGraphExecDestroy");
-  find(f.launch_graph, "hipGraphLaunch");
-  find(f.load, "hipModuleLoadData");
-  find(f.function, "hipModuleGetFunction");
-  find(f.launch, "hipModuleLaunchKernel");
-  find(f.words, "hipGetErrorString");
-  find(f.error_name, "hipGetErrorName");
-  find(f.last_error, "hipGetLastError");
-}
-
-void find_compiler(const Library& in, api::Functions& f) {
-  const auto find = [&in]<class F>(F& function, const char* name) { function = in.symbol<F>(name); };
-  find(f.make_program, "hiprtcCreateProgram");
-  find(f.compile, "hiprtcCompileProgram");
-  find(f.log_size, "hiprtcGetProgramLogSize");
-  find(f.log, "hiprtcGetProgramLog");
-  find(f.code_size, "hiprtcGetCodeSize");
-  find(f.code, "hiprtcGetCode");
 }
 
 std::string log_of(api::Program program) {
@@ -127,10 +69,7 @@ const api::Functions& hip() {
                                            .names = {fmt::format("{}{}", api::kCompiler, version_of(runtime))},
                                            .older = {},
                                            .first = api::kFirstRocm});
-    api::Functions found = {};
-    find_runtime(runtime, found);
-    find_compiler(compiler, found);
-    return found;
+    return api::Functions{.library = runtime, .compiler = compiler};
   }();
   return kFunctions;
 }

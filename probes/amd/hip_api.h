@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "probes/core/library.h"
+
 struct CUstream_st;  // the pointees of probes/cuda/device.h, of any runtime
 struct CUevent_st;
 struct CUgraphExec_st;
@@ -43,57 +45,61 @@ struct Functions {
   template <class... Arguments>
   using Call = Status (*)(Arguments...);
 
-  Call<int*> runtime_version;
-  Call<int*> count;
-  Call<int> set_device;
-  Call<int*, int, int> attribute;
-  Call<char*, int, int> name;
-  Call<std::size_t*, int> memory;
-  Call<char*, int> uuid;
-  Call<char*, int, int> bus_id;
-  Call<Stream*, unsigned> make_stream;
-  Call<Stream> destroy_stream;
-  Call<Stream> query_stream;
-  Call<Stream, Event, unsigned> wait_event;
-  Call<Event*> make_event;
-  Call<Event> destroy_event;
-  Call<Event, Stream> record;
-  Call<Event> query_event;
-  Call<float*, Event, Event> elapsed;
-  Call<void**, std::size_t> allocate;
-  Call<void*> release;
-  Call<void**, std::size_t, unsigned> allocate_host;
-  Call<void*> release_host;
-  Call<std::size_t*, std::size_t*> memory_left;
-  Call<void*, const void*, std::size_t, int> copy;
-  Call<void*, const void*, std::size_t, int, Stream> copy_in_stream;
-  Call<void*, std::size_t, unsigned> lock_pages;
-  Call<void*> unlock_pages;
-  Call<void**, void*, unsigned> device_pointer;
-  Call<void*, int, std::size_t, Stream> set;
-  Call<int*, int, int> can_access;
-  Call<int, unsigned> open_access;
-  Call<void*, int, const void*, int, std::size_t, Stream> copy_between;  ///< target, its GPU, source, its GPU
-  Call<int, int, unsigned*, unsigned*> link;                             ///< type and hops
-  Call<Stream, int> begin_capture;
-  Call<Stream, Graph*> end_capture;
-  Call<ReadyGraph*, Graph, void**, char*, std::size_t> make_ready;
-  Call<Graph> destroy_graph;
-  Call<ReadyGraph> destroy_ready;
-  Call<ReadyGraph, Stream> launch_graph;
-  Call<Module*, const void*> load;
-  Call<Function*, Module, const char*> function;
-  Call<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**> launch;
-  const char* (*words)(Status);
-  const char* (*error_name)(Status);
-  Call<> last_error;
+  Library library, compiler;
+  Call<int*> runtime_version = library.function("hipRuntimeGetVersion");
+  Call<int*> count = library.function("hipGetDeviceCount");
+  Call<int> set_device = library.function("hipSetDevice");
+  Call<int*, int, int> attribute = library.function("hipDeviceGetAttribute");
+  Call<char*, int, int> name = library.function("hipDeviceGetName");
+  Call<std::size_t*, int> memory = library.function("hipDeviceTotalMem");
+  Call<char*, int> uuid = library.function("hipDeviceGetUuid");
+  Call<char*, int, int> bus_id = library.function("hipDeviceGetPCIBusId");
+  Call<Stream*, unsigned> make_stream = library.function("hipStreamCreateWithFlags");
+  Call<Stream> destroy_stream = library.function("hipStreamDestroy");
+  Call<Stream> query_stream = library.function("hipStreamQuery");
+  Call<Stream, Event, unsigned> wait_event = library.function("hipStreamWaitEvent");
+  Call<Event*> make_event = library.function("hipEventCreate");
+  Call<Event> destroy_event = library.function("hipEventDestroy");
+  Call<Event, Stream> record = library.function("hipEventRecord");
+  Call<Event> query_event = library.function("hipEventQuery");
+  Call<float*, Event, Event> elapsed = library.function("hipEventElapsedTime");
+  Call<void**, std::size_t> allocate = library.function("hipMalloc");
+  Call<void*> release = library.function("hipFree");
+  Call<void**, std::size_t, unsigned> allocate_host = library.function("hipHostMalloc");
+  Call<void*> release_host = library.function("hipHostFree");
+  Call<std::size_t*, std::size_t*> memory_left = library.function("hipMemGetInfo");
+  Call<void*, const void*, std::size_t, int> copy = library.function("hipMemcpy");
+  Call<void*, const void*, std::size_t, int, Stream> copy_in_stream = library.function("hipMemcpyAsync");
+  Call<void*, std::size_t, unsigned> lock_pages = library.function("hipHostRegister");
+  Call<void*> unlock_pages = library.function("hipHostUnregister");
+  Call<void**, void*, unsigned> device_pointer = library.function("hipHostGetDevicePointer");
+  Call<void*, int, std::size_t, Stream> set = library.function("hipMemsetAsync");
+  Call<int*, int, int> can_access = library.function("hipDeviceCanAccessPeer");
+  Call<int, unsigned> open_access = library.function("hipDeviceEnablePeerAccess");
+  Call<void*, int, const void*, int, std::size_t, Stream> copy_between =
+      library.function("hipMemcpyPeerAsync");  ///< target, its GPU, source, its GPU
+  Call<int, int, unsigned*, unsigned*> link = library.function("hipExtGetLinkTypeAndHopCount");  ///< type and hops
+  Call<Stream, int> begin_capture = library.function("hipStreamBeginCapture");
+  Call<Stream, Graph*> end_capture = library.function("hipStreamEndCapture");
+  Call<ReadyGraph*, Graph, void**, char*, std::size_t> make_ready = library.function("hipGraphInstantiate");
+  Call<Graph> destroy_graph = library.function("hipGraphDestroy");
+  Call<ReadyGraph> destroy_ready = library.function("hipGraphExecDestroy");
+  Call<ReadyGraph, Stream> launch_graph = library.function("hipGraphLaunch");
+  Call<Module*, const void*> load = library.function("hipModuleLoadData");
+  Call<Function*, Module, const char*> function = library.function("hipModuleGetFunction");
+  Call<Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**> launch =
+      library.function("hipModuleLaunchKernel");
+  const char* (*words)(Status) = library.function("hipGetErrorString");
+  const char* (*error_name)(Status) = library.function("hipGetErrorName");
+  Call<> last_error = library.function("hipGetLastError");
 
-  Call<Program*, const char*, const char*, int, const char**, const char**> make_program;
-  Call<Program, int, const char**> compile;
-  Call<Program, std::size_t*> log_size;
-  Call<Program, char*> log;
-  Call<Program, std::size_t*> code_size;
-  Call<Program, char*> code;
+  Call<Program*, const char*, const char*, int, const char**, const char**> make_program =
+      compiler.function("hiprtcCreateProgram");
+  Call<Program, int, const char**> compile = compiler.function("hiprtcCompileProgram");
+  Call<Program, std::size_t*> log_size = compiler.function("hiprtcGetProgramLogSize");
+  Call<Program, char*> log = compiler.function("hiprtcGetProgramLog");
+  Call<Program, std::size_t*> code_size = compiler.function("hiprtcGetCodeSize");
+  Call<Program, char*> code = compiler.function("hiprtcGetCode");
 };
 
 }  // namespace assay::amd::hip_api

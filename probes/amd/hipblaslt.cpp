@@ -28,25 +28,6 @@ namespace {
 /// aten/src/ATen/cuda/tunable/GemmHipblaslt.h).
 constexpr Bytes kWorkspace = {std::uint64_t{76} << 20};
 
-blas::Functions look_up(const Library& in) {
-  blas::Functions f = {};
-  const auto find = [&in]<class F>(F& function, const char* name) { function = in.symbol<F>(name); };
-  find(f.version, "hipblasLtGetVersion");
-  find(f.create, "hipblasLtCreate");
-  find(f.destroy, "hipblasLtDestroy");
-  find(f.description_create, "hipblasLtMatmulDescCreate");
-  find(f.description_destroy, "hipblasLtMatmulDescDestroy");
-  find(f.description_set, "hipblasLtMatmulDescSetAttribute");
-  find(f.layout_create, "hipblasLtMatrixLayoutCreate");
-  find(f.layout_destroy, "hipblasLtMatrixLayoutDestroy");
-  find(f.preference_create, "hipblasLtMatmulPreferenceCreate");
-  find(f.preference_destroy, "hipblasLtMatmulPreferenceDestroy");
-  find(f.preference_set, "hipblasLtMatmulPreferenceSetAttribute");
-  find(f.heuristic, "hipblasLtMatmulAlgoGetHeuristic");
-  find(f.matmul, "hipblasLtMatmul");
-  return f;
-}
-
 std::string words_of(blas::Status status) {
   const auto place = static_cast<std::size_t>(status);
   return fmt::format("{} (hipBLASLt {})",
@@ -125,7 +106,7 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
                                              .older = {},
                                              .first = amd::hip_api::kFirstRocm,
                                              .folders = folders});
-  functions_ = std::make_unique<GemmFunctions>(GemmFunctions{look_up(library)});
+  functions_ = std::make_unique<GemmFunctions>(GemmFunctions{{.library = library}});
   path_ = library.path();
   const blas::Functions& f = functions_->f;
   blas::Handle handle = nullptr;

@@ -66,21 +66,26 @@ struct Functions {
   template <class... Arguments>
   using Call = Status (*)(Arguments...);
 
-  Call<Handle, int*> version;
-  Call<Handle*> create;
-  Call<Handle> destroy;
-  Call<Description*, Compute, Type> description_create;
-  Call<Description> description_destroy;
-  Call<Description, int, const void*, std::size_t> description_set;
-  Call<Layout*, Type, std::uint64_t, std::uint64_t, std::int64_t> layout_create;
-  Call<Layout> layout_destroy;
-  Call<Preference*> preference_create;
-  Call<Preference> preference_destroy;
-  Call<Preference, int, const void*, std::size_t> preference_set;
-  Call<Handle, Description, Layout, Layout, Layout, Layout, Preference, int, Proposal*, int*> heuristic;
+  Library library;
+  Call<Handle, int*> version = library.function("hipblasLtGetVersion");
+  Call<Handle*> create = library.function("hipblasLtCreate");
+  Call<Handle> destroy = library.function("hipblasLtDestroy");
+  Call<Description*, Compute, Type> description_create = library.function("hipblasLtMatmulDescCreate");
+  Call<Description> description_destroy = library.function("hipblasLtMatmulDescDestroy");
+  Call<Description, int, const void*, std::size_t> description_set =
+      library.function("hipblasLtMatmulDescSetAttribute");
+  Call<Layout*, Type, std::uint64_t, std::uint64_t, std::int64_t> layout_create =
+      library.function("hipblasLtMatrixLayoutCreate");
+  Call<Layout> layout_destroy = library.function("hipblasLtMatrixLayoutDestroy");
+  Call<Preference*> preference_create = library.function("hipblasLtMatmulPreferenceCreate");
+  Call<Preference> preference_destroy = library.function("hipblasLtMatmulPreferenceDestroy");
+  Call<Preference, int, const void*, std::size_t> preference_set =
+      library.function("hipblasLtMatmulPreferenceSetAttribute");
+  Call<Handle, Description, Layout, Layout, Layout, Layout, Preference, int, Proposal*, int*> heuristic =
+      library.function("hipblasLtMatmulAlgoGetHeuristic");
   Call<Handle, Description, const void*, const void*, Layout, const void*, Layout, const void*, const void*, Layout,
        void*, Layout, const Algorithm*, void*, std::size_t, hip_api::Stream>
-      matmul;
+      matmul = library.function("hipblasLtMatmul");
 };
 
 }  // namespace assay::amd::hipblaslt

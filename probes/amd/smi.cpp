@@ -27,47 +27,6 @@ Library open_library(const std::string& wanted) {
                        .first = smi::kFirstRocm});
 }
 
-smi::Functions find_functions(const Library& in) {
-  smi::Functions f = {};
-  const auto find = [&in]<class Function>(Function& function, const char* name) {
-    function = in.optional_symbol<Function>(name);
-  };
-  find(f.init, "amdsmi_init");
-  find(f.shut_down, "amdsmi_shut_down");
-  find(f.version, "amdsmi_get_lib_version");
-  find(f.words, "amdsmi_status_code_to_string");
-  find(f.sockets, "amdsmi_get_socket_handles");
-  find(f.processors, "amdsmi_get_processor_handles");
-  find(f.type, "amdsmi_get_processor_type");
-  find(f.uuid, "amdsmi_get_gpu_device_uuid");
-  find(f.address, "amdsmi_get_gpu_device_bdf");
-  find(f.asic, "amdsmi_get_gpu_asic_info");
-  find(f.board, "amdsmi_get_gpu_board_info");
-  find(f.driver, "amdsmi_get_gpu_driver_info");
-  find(f.vbios, "amdsmi_get_gpu_vbios_info");
-  find(f.firmware, "amdsmi_get_fw_info");
-  find(f.errors, "amdsmi_get_gpu_total_ecc_count");
-  find(f.errors_of, "amdsmi_get_gpu_ecc_count");
-  find(f.protected_blocks, "amdsmi_get_gpu_ecc_enabled");
-  find(f.pages, "amdsmi_get_gpu_bad_page_info");
-  find(f.compute_partition, "amdsmi_get_gpu_compute_partition");
-  find(f.memory_partition, "amdsmi_get_gpu_memory_partition");
-  find(f.pcie, "amdsmi_get_pcie_info");
-  find(f.power_cap, "amdsmi_get_power_cap_info");
-  find(f.power, "amdsmi_get_power_info");
-  find(f.clock, "amdsmi_get_clock_info");
-  find(f.temperature, "amdsmi_get_temp_metric");
-  find(f.violations, "amdsmi_get_violation_status");
-  find(f.xgmi_errors, "amdsmi_gpu_xgmi_error_status");
-  find(f.xgmi_links, "amdsmi_get_gpu_xgmi_link_status");
-  find(f.caches, "amdsmi_get_gpu_cache_info");
-  find(f.memory_total, "amdsmi_get_gpu_memory_total");
-  find(f.energy, "amdsmi_get_energy_count");
-  find(f.processes, "amdsmi_get_gpu_process_list");
-  find(f.link, "amdsmi_topo_get_link_type");
-  return f;
-}
-
 /// A list of a function that is first asked for its length. Between the two questions it may grow: then it is asked
 /// again.
 template <class T, class Function>
@@ -111,7 +70,7 @@ std::string pci_address_of(std::uint64_t bits) {
 AmdSmi::AmdSmi(const std::string& wanted) {
   const Library library = open_library(wanted);
   path_ = library.path();
-  functions_ = std::make_unique<smi::Functions>(find_functions(library));
+  functions_ = std::make_unique<smi::Functions>(library);
   const smi::Functions& f = *functions_;
   if (f.init == nullptr || f.shut_down == nullptr || f.version == nullptr || f.sockets == nullptr ||
       f.processors == nullptr || f.type == nullptr) {

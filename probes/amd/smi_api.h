@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "probes/core/library.h"
+
 namespace assay::amd::smi {
 
 /// Libraries by their sonames: the one that is read, and older ones of ROCm 6.4 and of 6.0 to 6.3, which are named.
@@ -141,39 +143,44 @@ struct Functions {
   template <class T>
   using Ask = Call<Handle, T*>;
 
-  Call<std::uint64_t> init;
-  Call<> shut_down;
-  Call<Version*> version;
-  Call<Status, const char**> words;
-  Call<std::uint32_t*, Handle*> sockets;
-  Call<Handle, std::uint32_t*, Handle*> processors;
-  Call<Handle, unsigned*> type;
-  Call<Handle, unsigned*, char*> uuid;
-  Ask<std::uint64_t> address;  ///< bits: function 3, device 5, bus 8, domain 48
-  Ask<Asic> asic;
-  Ask<Board> board;
-  Ask<Driver> driver;
-  Ask<Vbios> vbios;
-  Ask<Firmware> firmware;
-  Ask<Errors> errors;
-  Call<Handle, unsigned, Errors*> errors_of;
-  Ask<std::uint64_t> protected_blocks;
-  Call<Handle, std::uint32_t*, Page*> pages;
-  Call<Handle, char*, std::uint32_t> compute_partition;
-  Call<Handle, char*, std::uint32_t> memory_partition;
-  Ask<Pcie> pcie;
-  Call<Handle, std::uint32_t, PowerCap*> power_cap;
-  Ask<Power> power;
-  Call<Handle, unsigned, Clock*> clock;
-  Call<Handle, unsigned, unsigned, std::int64_t*> temperature;
-  Ask<Violations> violations;
-  Ask<std::uint32_t> xgmi_errors;  ///< 0 none, 1 errors, 2 multiple errors
-  Ask<XgmiLinks> xgmi_links;
-  Ask<Caches> caches;
-  Call<Handle, unsigned, std::uint64_t*> memory_total;
-  Call<Handle, std::uint64_t*, float*, std::uint64_t*> energy;  ///< counter, microjoules a count, time
-  Call<Handle, std::uint32_t*, Process*> processes;
-  Call<Handle, Handle, std::uint64_t*, unsigned*> link;  ///< hops, type
+  Library library;
+  Call<std::uint64_t> init = library.optional_function("amdsmi_init");
+  Call<> shut_down = library.optional_function("amdsmi_shut_down");
+  Call<Version*> version = library.optional_function("amdsmi_get_lib_version");
+  Call<Status, const char**> words = library.optional_function("amdsmi_status_code_to_string");
+  Call<std::uint32_t*, Handle*> sockets = library.optional_function("amdsmi_get_socket_handles");
+  Call<Handle, std::uint32_t*, Handle*> processors = library.optional_function("amdsmi_get_processor_handles");
+  Call<Handle, unsigned*> type = library.optional_function("amdsmi_get_processor_type");
+  Call<Handle, unsigned*, char*> uuid = library.optional_function("amdsmi_get_gpu_device_uuid");
+  Ask<std::uint64_t> address =
+      library.optional_function("amdsmi_get_gpu_device_bdf");  ///< bits: function 3, device 5, bus 8, domain 48
+  Ask<Asic> asic = library.optional_function("amdsmi_get_gpu_asic_info");
+  Ask<Board> board = library.optional_function("amdsmi_get_gpu_board_info");
+  Ask<Driver> driver = library.optional_function("amdsmi_get_gpu_driver_info");
+  Ask<Vbios> vbios = library.optional_function("amdsmi_get_gpu_vbios_info");
+  Ask<Firmware> firmware = library.optional_function("amdsmi_get_fw_info");
+  Ask<Errors> errors = library.optional_function("amdsmi_get_gpu_total_ecc_count");
+  Call<Handle, unsigned, Errors*> errors_of = library.optional_function("amdsmi_get_gpu_ecc_count");
+  Ask<std::uint64_t> protected_blocks = library.optional_function("amdsmi_get_gpu_ecc_enabled");
+  Call<Handle, std::uint32_t*, Page*> pages = library.optional_function("amdsmi_get_gpu_bad_page_info");
+  Call<Handle, char*, std::uint32_t> compute_partition = library.optional_function("amdsmi_get_gpu_compute_partition");
+  Call<Handle, char*, std::uint32_t> memory_partition = library.optional_function("amdsmi_get_gpu_memory_partition");
+  Ask<Pcie> pcie = library.optional_function("amdsmi_get_pcie_info");
+  Call<Handle, std::uint32_t, PowerCap*> power_cap = library.optional_function("amdsmi_get_power_cap_info");
+  Ask<Power> power = library.optional_function("amdsmi_get_power_info");
+  Call<Handle, unsigned, Clock*> clock = library.optional_function("amdsmi_get_clock_info");
+  Call<Handle, unsigned, unsigned, std::int64_t*> temperature = library.optional_function("amdsmi_get_temp_metric");
+  Ask<Violations> violations = library.optional_function("amdsmi_get_violation_status");
+  Ask<std::uint32_t> xgmi_errors =
+      library.optional_function("amdsmi_gpu_xgmi_error_status");  ///< 0 none, 1 errors, 2 multiple errors
+  Ask<XgmiLinks> xgmi_links = library.optional_function("amdsmi_get_gpu_xgmi_link_status");
+  Ask<Caches> caches = library.optional_function("amdsmi_get_gpu_cache_info");
+  Call<Handle, unsigned, std::uint64_t*> memory_total = library.optional_function("amdsmi_get_gpu_memory_total");
+  Call<Handle, std::uint64_t*, float*, std::uint64_t*> energy =
+      library.optional_function("amdsmi_get_energy_count");  ///< counter, microjoules a count, time
+  Call<Handle, std::uint32_t*, Process*> processes = library.optional_function("amdsmi_get_gpu_process_list");
+  Call<Handle, Handle, std::uint64_t*, unsigned*> link =
+      library.optional_function("amdsmi_topo_get_link_type");  ///< hops, type
 };
 
 }  // namespace assay::amd::smi

@@ -2,7 +2,6 @@
 #include "probes/collective/local_ranks.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include <poll.h>

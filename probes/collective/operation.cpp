@@ -3,7 +3,6 @@
 
 #include <ranges>
 #include <stdexcept>
-#include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,6 @@
 // attempt_outcome: how one attempt of a probe ended, in the words of the agent's client, the journal and the verdict.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay {
@@ -20,17 +18,6 @@ enum class AttemptOutcome {
   interrupted,   ///< the run was killed while it ran; never written, read from an attempt without an end
 };
 
-constexpr auto words_of(AttemptOutcome) {
-  using enum AttemptOutcome;
-  return std::to_array<Word<AttemptOutcome>>({{exited, "exited"},
-                                              {crashed, "crashed"},
-                                              {deadline, "deadline"},
-                                              {output_limit, "output_limit"},
-                                              {memory_limit, "memory_limit"},
-                                              {stopped, "stopped"},
-                                              {lost, "lost"},
-                                              {refused, "refused"},
-                                              {interrupted, "interrupted"}});
-}
+constexpr auto words_of(AttemptOutcome) { return names_as_words<AttemptOutcome>(); }
 
 }  // namespace assay

@@ -1,7 +1,6 @@
 // group_size: the numbers of nodes on which the ranks of a probe can work together, known before it runs.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -16,11 +15,7 @@ namespace assay {
 /// How the processes of all nodes must stand to the number that a rule names.
 enum class SizeDemand { at_least, at_most, multiple_of, exactly };
 
-constexpr auto words_of(SizeDemand) {
-  using enum SizeDemand;
-  return std::to_array<Word<SizeDemand>>(
-      {{at_least, "at_least"}, {at_most, "at_most"}, {multiple_of, "multiple_of"}, {exactly, "exactly"}});
-}
+constexpr auto words_of(SizeDemand) { return names_as_words<SizeDemand>(); }
 
 /// A probe's demands on the number of its processes. All rules hold at once.
 struct GroupSizeRule {

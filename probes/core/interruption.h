@@ -1,8 +1,6 @@
 // interruption: what counts as an interruption of a load of hours.
 #pragma once
 
-#include <array>
-
 #include "probes/core/words.h"
 
 namespace assay {
@@ -10,10 +8,7 @@ namespace assay {
 /// How work was interrupted: a rank's process ended, a rank did not answer, or it reported an error.
 enum class Interruption { ended, silent, error };
 
-constexpr auto words_of(Interruption) {
-  using enum Interruption;
-  return std::to_array<Word<Interruption>>({{ended, "ended"}, {silent, "silent"}, {error, "error"}});
-}
+constexpr auto words_of(Interruption) { return names_as_words<Interruption>(); }
 
 /// Their number.
 inline constexpr std::size_t kInterruptions = words_of(Interruption{}).size();

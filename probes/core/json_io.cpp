@@ -2,11 +2,8 @@
 #include "probes/core/json_io.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

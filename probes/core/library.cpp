@@ -97,10 +97,10 @@ Library Library::open(std::string_view name, std::string_view title, std::string
   return open(std::array{name}, title, more_folders);
 }
 
-void* Library::address_or_null(const char* name) const { return dlsym(handle_, name); }
+Symbol Library::optional_function(const char* name) const { return Symbol(dlsym(handle_, name)); }
 
-void* Library::address(const char* name) const {
-  if (void* found = address_or_null(name)) return found;
+Symbol Library::function(const char* name) const {
+  if (void* found = dlsym(handle_, name)) return Symbol(found);
   throw Skip(
       fmt::format("{} at {} has no function {}: it is of another version than this probe needs", title_, path_, name));
 }

@@ -19,6 +19,19 @@ inline constexpr const char* kLibraryPathVariable = "ASSAY_LIBRARY_PATH";
 std::vector<std::string> library_folders(std::string_view more, std::string_view from_environment,
                                          std::string_view own_folder);
 
+/// A named export of a library; it becomes a pointer of the type that it is put into.
+class Symbol {
+ public:
+  explicit Symbol(void* address) : address_(address) {}
+  template <class Target>
+  operator Target*() const {
+    return reinterpret_cast<Target*>(address_);  // POSIX says that a function's address may travel through void*
+  }
+
+ private:
+  void* address_;
+};
+
 /// A shared library opened by name. It stays loaded until the process ends: vendor libraries do not survive unloading
 /// while threads or handlers of theirs live.
 class Library {
@@ -30,17 +43,10 @@ class Library {
   /// The same for one name.
   static Library open(std::string_view name, std::string_view title, std::string_view more_folders = "");
 
-  /// The function `name` as `Function` (a pointer type such as decltype(&::cublasLtCreate)). Throws Skip with the name
-  /// when this version of the library lacks it.
-  template <class Function>
-  [[nodiscard]] Function symbol(const char* name) const {
-    return reinterpret_cast<Function>(address(name));
-  }
+  /// The function `name`. Throws Skip with the name when this version of the library lacks it.
+  [[nodiscard]] Symbol function(const char* name) const;
   /// The same, and null when this version of the library lacks it.
-  template <class Function>
-  [[nodiscard]] Function optional_symbol(const char* name) const {
-    return reinterpret_cast<Function>(address_or_null(name));
-  }
+  [[nodiscard]] Symbol optional_function(const char* name) const;
   /// Where the library was found: the path the loader resolved.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Its common name.
@@ -51,8 +57,6 @@ class Library {
 
  private:
   Library(void* handle, std::string title, std::string path);
-  [[nodiscard]] void* address(const char* name) const;
-  [[nodiscard]] void* address_or_null(const char* name) const;
   void* handle_;
   std::string title_, path_;
 };

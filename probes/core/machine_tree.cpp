@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <ranges>
 #include <system_error>
+
+#include "probes/core/whole_number.h"
 
 namespace assay {
 namespace {
@@ -27,10 +28,8 @@ std::string lower(std::string_view text) {
 }
 
 std::optional<int> whole(std::string_view text) {
-  int number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = whole_number<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// Hexadecimal digits: four to eight of domain (VMD's begin at 10000), two of bus, two of device, one of function.
@@ -57,11 +56,7 @@ std::optional<std::string> MachineTree::text(const std::string& path) const {
 
 std::optional<std::int64_t> MachineTree::number(const std::string& path) const {
   const auto content = text(path);
-  std::int64_t value = 0;
-  if (!content) return std::nullopt;
-  const auto [rest, error] = std::from_chars(content->data(), content->data() + content->size(), value);
-  if (error != std::errc{} || rest != content->data() + content->size()) return std::nullopt;
-  return value;
+  return content ? whole_number(*content) : std::nullopt;
 }
 
 std::optional<std::string> MachineTree::bytes(const std::string& path, std::size_t max_bytes) const {

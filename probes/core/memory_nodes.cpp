@@ -4,7 +4,6 @@
 #include "probes/core/memory_nodes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/whole_number.h"
 
 namespace assay {
 namespace {
@@ -28,20 +28,13 @@ std::optional<std::uint64_t> hexadecimal(const MachineTree& tree, const std::str
   auto text = tree.text(path);
   if (!text) return std::nullopt;
   if (text->starts_with("0x")) text->erase(0, 2);
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), value, 16);
-  if (error != std::errc{} || rest != text->data() + text->size()) return std::nullopt;
-  return value;
+  return whole_number<std::uint64_t>(*text, 16);
 }
 
 /// The number after `prefix` in `name`, if it is one.
 std::optional<std::uint64_t> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-  if (error != std::errc{} || rest != name.data() + name.size()) return std::nullopt;
-  return value;
+  return whole_number<std::uint64_t>(name.substr(prefix.size()));
 }
 
 /// "Node 1 MemTotal:  1024 kB" of the node's meminfo, in bytes; 0 without one.

@@ -18,11 +18,7 @@ class MachineTree;
 /// as memory of high bandwidth, a persistent module or an emulated node.
 enum class MemoryKind { with_cpus, gpu, cxl, without_cpus };
 
-constexpr auto words_of(MemoryKind) {
-  using enum MemoryKind;
-  return std::to_array<Word<MemoryKind>>(
-      {{with_cpus, "with_cpus"}, {gpu, "gpu"}, {cxl, "cxl"}, {without_cpus, "without_cpus"}});
-}
+constexpr auto words_of(MemoryKind) { return names_as_words<MemoryKind>(); }
 
 /// Rated figures of a node's memory, by the firmware's table of memory attributes (ACPI HMAT).
 struct MemoryRating {

@@ -19,10 +19,7 @@ namespace assay {
 /// How a meter is read: IPMI over the network (RMCP+), Redfish (HTTPS), SNMP, Modbus over TCP.
 enum class MeterKind { ipmi, redfish, snmp, modbus };
 
-constexpr auto words_of(MeterKind) {
-  using enum MeterKind;
-  return std::to_array<Word<MeterKind>>({{ipmi, "ipmi"}, {redfish, "redfish"}, {snmp, "snmp"}, {modbus, "modbus"}});
-}
+constexpr auto words_of(MeterKind) { return names_as_words<MeterKind>(); }
 
 /// The objects of an SNMP strip, whose scales differ from model to model: taken by identity, never guessed.
 enum class MeterModel { apc_rpdu2, raritan_pdu2 };
@@ -32,7 +29,7 @@ constexpr auto words_of(MeterModel) {
   return std::to_array<Word<MeterModel>>({{apc_rpdu2, "apc-rpdu2"}, {raritan_pdu2, "raritan-pdu2"}});
 }
 
-/// Quantity of one reading of a meter; quantity_unit has its unit.
+/// Quantity of one reading of a meter, in its base unit.
 enum class Quantity {
   power,
   apparent_power,
@@ -57,78 +54,12 @@ enum class Quantity {
   voltage_thd,
 };
 
-constexpr auto words_of(Quantity) {
-  using enum Quantity;
-  return std::to_array<Word<Quantity>>({{power, "power"},
-                                        {apparent_power, "apparent_power"},
-                                        {energy, "energy"},
-                                        {current, "current"},
-                                        {current_l2, "current_l2"},
-                                        {current_l3, "current_l3"},
-                                        {voltage, "voltage"},
-                                        {power_factor, "power_factor"},
-                                        {frequency, "frequency"},
-                                        {flow, "flow"},
-                                        {supply_temperature, "supply_temperature"},
-                                        {return_temperature, "return_temperature"},
-                                        {supply_pressure, "supply_pressure"},
-                                        {delta_pressure, "delta_pressure"},
-                                        {heat, "heat"},
-                                        {leak_detectors, "leak_detectors"},
-                                        {leaks, "leaks"},
-                                        {outdoor_dry_bulb, "outdoor_dry_bulb"},
-                                        {outdoor_wet_bulb, "outdoor_wet_bulb"},
-                                        {output_power, "output_power"},
-                                        {voltage_thd, "voltage_thd"}});
-}
-
-/// The base unit of a quantity.
-constexpr std::string_view quantity_unit(Quantity quantity) {
-  switch (quantity) {
-    case Quantity::power:
-    case Quantity::heat:
-    case Quantity::output_power:
-      return "W";
-    case Quantity::apparent_power:
-      return "VA";
-    case Quantity::energy:
-      return "J";
-    case Quantity::current:
-    case Quantity::current_l2:
-    case Quantity::current_l3:
-      return "A";
-    case Quantity::voltage:
-      return "V";
-    case Quantity::power_factor:
-    case Quantity::voltage_thd:
-    case Quantity::leak_detectors:
-    case Quantity::leaks:
-      return "1";
-    case Quantity::frequency:
-      return "Hz";
-    case Quantity::flow:
-      return "m3/s";
-    case Quantity::supply_pressure:
-    case Quantity::delta_pressure:
-      return "Pa";
-    default:
-      return "degC";
-  }
-}
-static_assert(quantity_unit(Quantity::return_temperature) == "degC");
+constexpr auto words_of(Quantity) { return names_as_words<Quantity>(); }
 
 /// Layout of a number in 16-bit registers of a Modbus device.
 enum class RegisterType { int16, uint16, int32, uint32, float32, uint64 };
 
-constexpr auto words_of(RegisterType) {
-  using enum RegisterType;
-  return std::to_array<Word<RegisterType>>({{int16, "int16"},
-                                            {uint16, "uint16"},
-                                            {int32, "int32"},
-                                            {uint32, "uint32"},
-                                            {float32, "float32"},
-                                            {uint64, "uint64"}});
-}
+constexpr auto words_of(RegisterType) { return names_as_words<RegisterType>(); }
 
 /// How many 16-bit registers a number of `type` takes.
 constexpr int registers_of(RegisterType type) {

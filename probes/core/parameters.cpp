@@ -1,10 +1,11 @@
 // parameters: typed reading of probe parameters.
 #include "probes/core/parameters.h"
 
-#include <charconv>
 #include <ranges>
 
 #include <fmt/format.h>
+
+#include "probes/core/whole_number.h"
 
 namespace assay {
 namespace {
@@ -40,10 +41,9 @@ Value parse_parameter(const Parameter& parameter, std::string_view text) {
     if (const auto seconds = parse_seconds(text)) return seconds->count;
     throw refuse("a duration such as 10s, 250ms or 2min");
   }
-  std::int64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number < 0) throw refuse("a whole number");
-  return number;
+  const auto number = whole_number(text);
+  if (!number || *number < 0) throw refuse("a whole number");
+  return *number;
 }
 
 const Value& Parameters::find(std::string_view name) const {
@@ -54,6 +54,13 @@ const Value& Parameters::find(std::string_view name) const {
 
 const std::string& Parameters::text(std::string_view name) const { return as<std::string>(find(name), name); }
 std::int64_t Parameters::count(std::string_view name) const { return as<std::int64_t>(find(name), name); }
+std::int64_t Parameters::count(std::string_view name, std::int64_t least, std::int64_t most) const {
+  const std::int64_t value = count(name);
+  if (value < least || value > most)
+    throw BadParameter(fmt::format("{}: {} is not from {} to {}", name, value, least, most));
+  return value;
+}
+
 Bytes Parameters::bytes(std::string_view name) const {
   return {static_cast<std::uint64_t>(as<std::int64_t>(find(name), name))};
 }

@@ -58,6 +58,8 @@ class Parameters {
   [[nodiscard]] const std::string& text(std::string_view name) const;
   /// The whole number `name`.
   [[nodiscard]] std::int64_t count(std::string_view name) const;
+  /// The same. Throws BadParameter unless it is from `least` to `most`.
+  [[nodiscard]] std::int64_t count(std::string_view name, std::int64_t least, std::int64_t most) const;
   /// The size `name`.
   [[nodiscard]] Bytes bytes(std::string_view name) const;
   /// The duration `name`.

@@ -31,26 +31,7 @@ enum class PathClass {
   roce
 };
 
-constexpr auto words_of(PathClass) {
-  using enum PathClass;
-  return std::to_array<Word<PathClass>>({{tcp, "tcp"},
-                                         {udp, "udp"},
-                                         {l2, "l2"},
-                                         {nfs, "nfs"},
-                                         {s3, "s3"},
-                                         {bmc_ipmi, "bmc_ipmi"},
-                                         {bmc_redfish, "bmc_redfish"},
-                                         {bmc_ssh, "bmc_ssh"},
-                                         {metadata, "metadata"},
-                                         {kube_api, "kube_api"},
-                                         {kubelet, "kubelet"},
-                                         {etcd, "etcd"},
-                                         {dcgm, "dcgm"},
-                                         {rdma_cm, "rdma_cm"},
-                                         {ib_path, "ib_path"},
-                                         {nvlink, "nvlink"},
-                                         {roce, "roce"}});
-}
+constexpr auto words_of(PathClass) { return names_as_words<PathClass>(); }
 
 /// Whether a path of this class has a port.
 constexpr bool has_port(PathClass type) {

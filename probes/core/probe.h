@@ -9,7 +9,6 @@
 
 #include "probes/core/group_size.h"
 #include "probes/core/parameters.h"
-#include "probes/core/record.h"
 #include "probes/core/space.h"
 #include "probes/core/words.h"
 
@@ -25,29 +24,19 @@ enum class Better { higher, lower, neither };
 /// refused.
 enum class MetricKind { figure, share, fault };
 
-constexpr auto words_of(MetricKind) {
-  using enum MetricKind;
-  return std::to_array<Word<MetricKind>>({{figure, "figure"}, {share, "share"}, {fault, "fault"}});
-}
+constexpr auto words_of(MetricKind) { return names_as_words<MetricKind>(); }
 
 /// Course of a value from one run to the next, for comparing runs. each_run: every run measures anew. since_boot: a
 /// counter that runs on until the machine boots or the driver is loaded. for_life: a counter of the part's own, which a
 /// boot does not clear. fixed: unchanged on a healthy machine, such as the width of a link.
 enum class Course { each_run, since_boot, for_life, fixed };
 
-constexpr auto words_of(Course) {
-  using enum Course;
-  return std::to_array<Word<Course>>(
-      {{each_run, "each_run"}, {since_boot, "since_boot"}, {for_life, "for_life"}, {fixed, "fixed"}});
-}
+constexpr auto words_of(Course) { return names_as_words<Course>(); }
 
 /// Which way data went for a figure of two machines: from the first of the pair to the second, back, or both ways.
 enum class PairDirection { both, forward, backward };
 
-constexpr auto words_of(PairDirection) {
-  using enum PairDirection;
-  return std::to_array<Word<PairDirection>>({{both, "both"}, {forward, "forward"}, {backward, "backward"}});
-}
+constexpr auto words_of(PairDirection) { return names_as_words<PairDirection>(); }
 
 /// Which runs of a probe have a metric or a condition in their record. always: every complete run, and of a condition
 /// the record of every rank. rank_0: every complete run, only in the record of rank 0, for all ranks. The others may be
@@ -56,15 +45,7 @@ constexpr auto words_of(PairDirection) {
 /// reports it. if_occurred: only when it happened in the run, such as a loss, or enough samples for the figure.
 enum class Recorded { always, rank_0, if_asked, if_present, if_reported, if_occurred };
 
-constexpr auto words_of(Recorded) {
-  using enum Recorded;
-  return std::to_array<Word<Recorded>>({{always, "always"},
-                                        {rank_0, "rank_0"},
-                                        {if_asked, "if_asked"},
-                                        {if_present, "if_present"},
-                                        {if_reported, "if_reported"},
-                                        {if_occurred, "if_occurred"}});
-}
+constexpr auto words_of(Recorded) { return names_as_words<Recorded>(); }
 
 /// Whether the record of rank 0 of every complete run has it.
 constexpr bool is_owed(Recorded recorded) { return recorded == Recorded::always || recorded == Recorded::rank_0; }

@@ -2,14 +2,13 @@
 #include "probes/core/space.h"
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "probes/core/child.h"
 #include "probes/core/products.h"
+#include "probes/core/whole_number.h"
 
 namespace assay {
 
@@ -52,13 +51,10 @@ std::optional<std::uint64_t> free_space(const std::string& directory, Seconds pa
     const std::string_view line = std::string_view(said.output).substr(0, said.output.find('\n'));
     const auto words = words_in(line, ' ');
     if (words.size() != 3) return std::nullopt;
-    std::uint64_t all = 0, blocks = 0, size = 0;
-    for (const auto& [word, into] :
-         {std::pair{words[0], &all}, std::pair{words[1], &blocks}, std::pair{words[2], &size}}) {
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *into);
-      if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-    }
-    return all == 0 ? std::nullopt : std::optional(blocks * size);
+    const auto all = whole_number<std::uint64_t>(words[0]), blocks = whole_number<std::uint64_t>(words[1]),
+               size = whole_number<std::uint64_t>(words[2]);
+    if (!all || *all == 0 || !blocks || !size) return std::nullopt;
+    return *blocks * *size;
   } catch (const std::system_error&) {  // no process can be started: the probe will find the free space
     return std::nullopt;
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json_fwd.hpp>
@@ -18,6 +20,39 @@ struct Word {
   Enum value;
   std::string_view text;
 };
+
+/// The name of the enumerator `value`, as the compiler spells it; empty if no enumerator has this value. A '_' at
+/// the end only keeps a name off a keyword of C++.
+template <auto value>
+consteval std::string_view name_of_enumerator() {
+  std::string_view name = __PRETTY_FUNCTION__;  // ends in "value = assay::Enum::name]", or "value = (assay::Enum)7]"
+  name.remove_prefix(name.find("value = ") + std::string_view("value = ").size());
+  name = name.substr(0, name.find_first_of(";]"));
+  if (name.starts_with('(')) return {};
+  name.remove_prefix(name.rfind(':') + 1);
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+/// How many enumerators of `Enum` follow one another from the value `first` on.
+template <class Enum, std::size_t first = 0>
+consteval std::size_t count_of_enumerators() {
+  if constexpr (name_of_enumerator<static_cast<Enum>(first)>().empty()) {
+    return first;
+  } else {
+    return count_of_enumerators<Enum, first + 1>();
+  }
+}
+
+/// The words of an enum whose enumerators count from 0 and are each written as they are named, in their order.
+template <class Enum>
+constexpr auto names_as_words() {
+  static_assert(count_of_enumerators<Enum>() > 0);
+  return []<std::size_t... index>(std::index_sequence<index...>) {
+    return std::array{Word<Enum>{static_cast<Enum>(index), name_of_enumerator<static_cast<Enum>(index)>()}...};
+  }
+  (std::make_index_sequence<count_of_enumerators<Enum>()>());
+}
 
 /// An enum whose header has `constexpr auto words_of(Enum)`: an array with a Word for each enumerator. The header of
 /// the enum includes this one, so that JSON never holds its number in place of its word.

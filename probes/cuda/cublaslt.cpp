@@ -18,23 +18,25 @@ namespace assay::cuda {
 
 struct GemmFunctions {
   Library library;
-  decltype(&::cublasLtGetProperty) get_property;
-  decltype(&::cublasLtGetStatusString) status_string;
-  decltype(&::cublasLtCreate) create;
-  decltype(&::cublasLtDestroy) destroy;
-  decltype(&::cublasLtMatmulDescCreate) description_create;
-  decltype(&::cublasLtMatmulDescDestroy) description_destroy;
-  decltype(&::cublasLtMatmulDescSetAttribute) description_set;
-  decltype(&::cublasLtMatrixLayoutCreate) layout_create;
-  decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy;
-  decltype(&::cublasLtMatmulPreferenceCreate) preference_create;
-  decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy;
-  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set;
-  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
-  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) configuration;
-  decltype(&::cublasLtMatmulAlgoCapGetAttribute) capability;
-  decltype(&::cublasLtMatmulAlgoCheck) check;
-  decltype(&::cublasLtMatmul) matmul;
+  decltype(&::cublasLtGetProperty) get_property = library.function("cublasLtGetProperty");
+  decltype(&::cublasLtGetStatusString) status_string = library.function("cublasLtGetStatusString");
+  decltype(&::cublasLtCreate) create = library.function("cublasLtCreate");
+  decltype(&::cublasLtDestroy) destroy = library.function("cublasLtDestroy");
+  decltype(&::cublasLtMatmulDescCreate) description_create = library.function("cublasLtMatmulDescCreate");
+  decltype(&::cublasLtMatmulDescDestroy) description_destroy = library.function("cublasLtMatmulDescDestroy");
+  decltype(&::cublasLtMatmulDescSetAttribute) description_set = library.function("cublasLtMatmulDescSetAttribute");
+  decltype(&::cublasLtMatrixLayoutCreate) layout_create = library.function("cublasLtMatrixLayoutCreate");
+  decltype(&::cublasLtMatrixLayoutDestroy) layout_destroy = library.function("cublasLtMatrixLayoutDestroy");
+  decltype(&::cublasLtMatmulPreferenceCreate) preference_create = library.function("cublasLtMatmulPreferenceCreate");
+  decltype(&::cublasLtMatmulPreferenceDestroy) preference_destroy = library.function("cublasLtMatmulPreferenceDestroy");
+  decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set =
+      library.function("cublasLtMatmulPreferenceSetAttribute");
+  decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = library.function("cublasLtMatmulAlgoGetHeuristic");
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) configuration =
+      library.function("cublasLtMatmulAlgoConfigGetAttribute");
+  decltype(&::cublasLtMatmulAlgoCapGetAttribute) capability = library.function("cublasLtMatmulAlgoCapGetAttribute");
+  decltype(&::cublasLtMatmulAlgoCheck) check = library.function("cublasLtMatmulAlgoCheck");
+  decltype(&::cublasLtMatmul) matmul = library.function("cublasLtMatmul");
 };
 
 namespace {
@@ -56,32 +58,6 @@ bool emulation_allowed() {
 }
 
 std::string library_name() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
-
-GemmFunctions look_up(Library library) {
-  return {
-      .library = library,
-      .get_property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty"),
-      .status_string = library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString"),
-      .create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate"),
-      .destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy"),
-      .description_create = library.symbol<decltype(&::cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate"),
-      .description_destroy = library.symbol<decltype(&::cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy"),
-      .description_set = library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute"),
-      .layout_create = library.symbol<decltype(&::cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate"),
-      .layout_destroy = library.symbol<decltype(&::cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy"),
-      .preference_create =
-          library.symbol<decltype(&::cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate"),
-      .preference_destroy =
-          library.symbol<decltype(&::cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy"),
-      .preference_set =
-          library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute"),
-      .heuristic = library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic"),
-      .configuration =
-          library.symbol<decltype(&::cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute"),
-      .capability = library.symbol<decltype(&::cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute"),
-      .check = library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck"),
-      .matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul")};
-}
 
 cudaDataType cuda_type(Format format) {
   switch (format) {
@@ -141,7 +117,7 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
     if (setenv(variable, "0", 1) != 0) throw std::runtime_error(fmt::format("setting {} failed", variable));
   }
   Library library = Library::open(library_name(), kTitle, folders);
-  const auto property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
+  const decltype(&::cublasLtGetProperty) property = library.function("cublasLtGetProperty");
   int major = 0, minor = 0, patch = 0;
   (void)property(MAJOR_VERSION, &major);  // cannot fail for these three; a version of 0 is refused below
   (void)property(MINOR_VERSION, &minor);
@@ -149,7 +125,7 @@ GemmLibrary::GemmLibrary(std::string_view folders) {
   library.require_major(major, CUBLAS_VER_MAJOR);
   version_ = fmt::format("{}.{}.{}", major, minor, patch);
   path_ = library.path();
-  functions_ = std::make_unique<GemmFunctions>(look_up(std::move(library)));
+  functions_ = std::make_unique<GemmFunctions>(std::move(library));
 }
 
 GemmLibrary::~GemmLibrary() = default;

@@ -21,59 +21,6 @@ namespace {
 
 constexpr int kTextSize = 96;  // an address takes 13 characters with its zero; the longest names some 40
 
-template <class Function>
-void look_for(const Library& library, Function& function, const char* name) {
-  function = library.optional_symbol<Function>(name);
-}
-
-template <class Function>
-void need(const Library& library, Function& function, const char* name) {
-  function = library.symbol<Function>(name);
-}
-
-api::Functions functions_of(const Library& library) {
-  api::Functions f;
-  need(library, f.init, "cuInit");
-  need(library, f.driver_version, "cuDriverGetVersion");
-  need(library, f.error_string, "cuGetErrorString");
-  need(library, f.count, "cuDeviceGetCount");
-  need(library, f.device, "cuDeviceGet");
-  need(library, f.name, "cuDeviceGetName");
-  need(library, f.pci_bus_id, "cuDeviceGetPCIBusId");
-  need(library, f.uuid, "cuDeviceGetUuid_v2");
-  need(library, f.attribute, "cuDeviceGetAttribute");
-  need(library, f.retain_context, "cuDevicePrimaryCtxRetain");
-  need(library, f.release_context, "cuDevicePrimaryCtxRelease_v2");
-  need(library, f.use_context, "cuCtxSetCurrent");
-  need(library, f.synchronize, "cuCtxSynchronize");
-  need(library, f.memory_left, "cuMemGetInfo_v2");
-  need(library, f.allocate, "cuMemAlloc_v2");
-  need(library, f.free, "cuMemFree_v2");
-  need(library, f.set_bytes, "cuMemsetD8_v2");
-  need(library, f.copy_in, "cuMemcpyHtoD_v2");
-  need(library, f.copy_out, "cuMemcpyDtoH_v2");
-  need(library, f.pointer_attribute, "cuPointerSetAttribute");
-  look_for(library, f.uuid_whole, "cuDeviceGetUuid");
-  look_for(library, f.range_handle, "cuMemGetHandleForAddressRange");
-  look_for(library, f.flush_writes, "cuFlushGPUDirectRDMAWrites");
-  look_for(library, f.copy, "cuMemcpyDtoD_v2");
-  look_for(library, f.create, "cuMemCreate");
-  look_for(library, f.release, "cuMemRelease");
-  look_for(library, f.granularity, "cuMemGetAllocationGranularity");
-  look_for(library, f.export_handle, "cuMemExportToShareableHandle");
-  look_for(library, f.import_handle, "cuMemImportFromShareableHandle");
-  look_for(library, f.reserve, "cuMemAddressReserve");
-  look_for(library, f.unreserve, "cuMemAddressFree");
-  look_for(library, f.map, "cuMemMap");
-  look_for(library, f.unmap, "cuMemUnmap");
-  look_for(library, f.set_access, "cuMemSetAccess");
-  look_for(library, f.multicast_create, "cuMulticastCreate");
-  look_for(library, f.multicast_add, "cuMulticastAddDevice");
-  look_for(library, f.multicast_bind, "cuMulticastBindMem");
-  look_for(library, f.multicast_granularity, "cuMulticastGetGranularity");
-  return f;
-}
-
 bool same_letters(std::string_view a, std::string_view b) {
   const auto low = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   return std::ranges::equal(a, b, {}, low, low);
@@ -82,8 +29,7 @@ bool same_letters(std::string_view a, std::string_view b) {
 }  // namespace
 
 struct CudaDriver::State {
-  Library library = Library::open(api::kLibrary, "the CUDA driver's library");
-  api::Functions functions = functions_of(library);
+  api::Functions functions = {.library = Library::open(api::kLibrary, "the CUDA driver's library")};
 };
 
 CudaDriver::CudaDriver() : state_(std::make_unique<State>()) {
@@ -95,7 +41,7 @@ CudaDriver::CudaDriver() : state_(std::make_unique<State>()) {
 
 CudaDriver::CudaDriver(CudaDriver&&) noexcept = default;
 CudaDriver::~CudaDriver() = default;
-const std::string& CudaDriver::path() const { return state_->library.path(); }
+const std::string& CudaDriver::path() const { return state_->functions.library.path(); }
 const api::Functions& CudaDriver::functions() const { return state_->functions; }
 
 std::string CudaDriver::words(api::Result code) const {

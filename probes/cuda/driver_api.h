@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "probes/core/library.h"
+
 namespace assay::cuda_api {
 
 /// The file name of the library that every NVIDIA driver installs.
@@ -85,45 +87,54 @@ using Call = Result (*)(Arguments...);
 
 /// The functions, as the library exports them; the optional ones are null in versions without them.
 struct Functions {
-  Call<unsigned> init = nullptr;
-  Call<int*> driver_version = nullptr;
-  Call<Result, const char**> error_string = nullptr;
-  Call<int*> count = nullptr;
-  Call<Device*, int> device = nullptr;
-  Call<char*, int, Device> name = nullptr;
-  Call<char*, int, Device> pci_bus_id = nullptr;
-  Call<Uuid*, Device> uuid = nullptr;        ///< of a MIG instance its own
-  Call<Uuid*, Device> uuid_whole = nullptr;  ///< of a MIG instance that of its GPU; optional
-  Call<int*, int, Device> attribute = nullptr;
-  Call<Context*, Device> retain_context = nullptr;
-  Call<Device> release_context = nullptr;
-  Call<Context> use_context = nullptr;
-  Call<> synchronize = nullptr;
-  Call<std::size_t*, std::size_t*> memory_left = nullptr;  ///< free and total, of the current context's GPU
-  Call<Address*, std::size_t> allocate = nullptr;
-  Call<Address> free = nullptr;
-  Call<Address, unsigned char, std::size_t> set_bytes = nullptr;
-  Call<Address, const void*, std::size_t> copy_in = nullptr;
-  Call<void*, Address, std::size_t> copy_out = nullptr;
-  Call<const void*, int, Address> pointer_attribute = nullptr;
-  Call<void*, Address, std::size_t, int, unsigned long long> range_handle = nullptr;  ///< optional: since CUDA 11.7
-  Call<int, int> flush_writes = nullptr;                                              ///< optional: since CUDA 11.3
-  Call<Address, Address, std::size_t> copy = nullptr;  ///< on the device, in order with the default stream
+  Library library;
+  Call<unsigned> init = library.function("cuInit");
+  Call<int*> driver_version = library.function("cuDriverGetVersion");
+  Call<Result, const char**> error_string = library.function("cuGetErrorString");
+  Call<int*> count = library.function("cuDeviceGetCount");
+  Call<Device*, int> device = library.function("cuDeviceGet");
+  Call<char*, int, Device> name = library.function("cuDeviceGetName");
+  Call<char*, int, Device> pci_bus_id = library.function("cuDeviceGetPCIBusId");
+  Call<Uuid*, Device> uuid = library.function("cuDeviceGetUuid_v2");  ///< of a MIG instance its own
+  Call<Uuid*, Device> uuid_whole =
+      library.optional_function("cuDeviceGetUuid");  ///< of a MIG instance that of its GPU; optional
+  Call<int*, int, Device> attribute = library.function("cuDeviceGetAttribute");
+  Call<Context*, Device> retain_context = library.function("cuDevicePrimaryCtxRetain");
+  Call<Device> release_context = library.function("cuDevicePrimaryCtxRelease_v2");
+  Call<Context> use_context = library.function("cuCtxSetCurrent");
+  Call<> synchronize = library.function("cuCtxSynchronize");
+  Call<std::size_t*, std::size_t*> memory_left =
+      library.function("cuMemGetInfo_v2");  ///< free and total, of the current context's GPU
+  Call<Address*, std::size_t> allocate = library.function("cuMemAlloc_v2");
+  Call<Address> free = library.function("cuMemFree_v2");
+  Call<Address, unsigned char, std::size_t> set_bytes = library.function("cuMemsetD8_v2");
+  Call<Address, const void*, std::size_t> copy_in = library.function("cuMemcpyHtoD_v2");
+  Call<void*, Address, std::size_t> copy_out = library.function("cuMemcpyDtoH_v2");
+  Call<const void*, int, Address> pointer_attribute = library.function("cuPointerSetAttribute");
+  Call<void*, Address, std::size_t, int, unsigned long long> range_handle =
+      library.optional_function("cuMemGetHandleForAddressRange");                         ///< optional: since CUDA 11.7
+  Call<int, int> flush_writes = library.optional_function("cuFlushGPUDirectRDMAWrites");  ///< optional: since CUDA 11.3
+  Call<Address, Address, std::size_t> copy =
+      library.optional_function("cuMemcpyDtoD_v2");  ///< on the device, in order with the default stream
   // Memory that processes share, all of it optional: since CUDA 10.2, multicast since 12.1.
-  Call<Handle*, std::size_t, const Allocation*, unsigned long long> create = nullptr;
-  Call<Handle> release = nullptr;
-  Call<std::size_t*, const Allocation*, int> granularity = nullptr;
-  Call<void*, Handle, int, unsigned long long> export_handle = nullptr;
-  Call<Handle*, void*, int> import_handle = nullptr;
-  Call<Address*, std::size_t, std::size_t, Address, unsigned long long> reserve = nullptr;
-  Call<Address, std::size_t> unreserve = nullptr;
-  Call<Address, std::size_t, std::size_t, Handle, unsigned long long> map = nullptr;
-  Call<Address, std::size_t> unmap = nullptr;
-  Call<Address, std::size_t, const Access*, std::size_t> set_access = nullptr;
-  Call<Handle*, const Multicast*> multicast_create = nullptr;
-  Call<Handle, Device> multicast_add = nullptr;
-  Call<Handle, std::size_t, Handle, std::size_t, std::size_t, unsigned long long> multicast_bind = nullptr;
-  Call<std::size_t*, const Multicast*, int> multicast_granularity = nullptr;
+  Call<Handle*, std::size_t, const Allocation*, unsigned long long> create = library.optional_function("cuMemCreate");
+  Call<Handle> release = library.optional_function("cuMemRelease");
+  Call<std::size_t*, const Allocation*, int> granularity = library.optional_function("cuMemGetAllocationGranularity");
+  Call<void*, Handle, int, unsigned long long> export_handle =
+      library.optional_function("cuMemExportToShareableHandle");
+  Call<Handle*, void*, int> import_handle = library.optional_function("cuMemImportFromShareableHandle");
+  Call<Address*, std::size_t, std::size_t, Address, unsigned long long> reserve =
+      library.optional_function("cuMemAddressReserve");
+  Call<Address, std::size_t> unreserve = library.optional_function("cuMemAddressFree");
+  Call<Address, std::size_t, std::size_t, Handle, unsigned long long> map = library.optional_function("cuMemMap");
+  Call<Address, std::size_t> unmap = library.optional_function("cuMemUnmap");
+  Call<Address, std::size_t, const Access*, std::size_t> set_access = library.optional_function("cuMemSetAccess");
+  Call<Handle*, const Multicast*> multicast_create = library.optional_function("cuMulticastCreate");
+  Call<Handle, Device> multicast_add = library.optional_function("cuMulticastAddDevice");
+  Call<Handle, std::size_t, Handle, std::size_t, std::size_t, unsigned long long> multicast_bind =
+      library.optional_function("cuMulticastBindMem");
+  Call<std::size_t*, const Multicast*, int> multicast_granularity =
+      library.optional_function("cuMulticastGetGranularity");
 };
 
 }  // namespace assay::cuda_api

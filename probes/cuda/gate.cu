@@ -1,5 +1,4 @@
 // gate: the kernel that spins until the gate opens.
-#include <cstdint>
 
 #include <cuda_runtime.h>
 

@@ -2,7 +2,6 @@
 #include "probes/cuda/gemm_bench.h"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 

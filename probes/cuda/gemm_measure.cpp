@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,7 +18,6 @@
 #include "probes/cuda/detection.h"
 #include "probes/cuda/gemm_bench.h"
 #include "probes/cuda/sm_cycles.h"
-#include "probes/nvml/gpu_watch.h"
 
 namespace assay::cuda {
 namespace {

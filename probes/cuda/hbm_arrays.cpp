@@ -1,8 +1,6 @@
 // hbm_arrays: launches on the arrays, and their expected values.
 #include "probes/cuda/hbm_arrays.h"
 
-#include "probes/cuda/payload.h"
-
 namespace assay::cuda {
 namespace {
 

@@ -5,12 +5,10 @@
 #include <span>
 
 #include "probes/core/recorder.h"
-#include "probes/cuda/detection.h"
 #include "probes/cuda/figures.h"
 #include "probes/cuda/fold.h"
 #include "probes/cuda/memory_kernels.h"
 #include "probes/cuda/mixed.h"
-#include "probes/cuda/payload.h"
 
 namespace assay::cuda {
 namespace {

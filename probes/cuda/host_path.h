@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "probes/core/units.h"
@@ -19,10 +18,7 @@ namespace assay::cuda {
 /// How memory came to its node.
 enum class MemoryPlacement { mbind, first_touch, none };
 
-constexpr auto words_of(MemoryPlacement) {
-  using enum MemoryPlacement;
-  return std::to_array<Word<MemoryPlacement>>({{mbind, "mbind"}, {first_touch, "first_touch"}, {none, "none"}});
-}
+constexpr auto words_of(MemoryPlacement) { return names_as_words<MemoryPlacement>(); }
 
 /// Zeroed memory on one node, in huge pages where the kernel has them.
 class NodeBuffer {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 
 #include "probes/core/host_facts.h"
 #include "probes/core/machine_tree.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::cuda {
 namespace {
@@ -19,19 +19,12 @@ namespace {
 constexpr std::size_t kPagesAsked = 512;  // resolves a share to 0.2 % and costs one system call
 constexpr int kNodesMax = 1024;           // Linux: MAX_NUMNODES at its largest (CONFIG_NODES_SHIFT=10)
 
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::optional<int> numa_node_of(std::string_view pci_bus_id, const std::string& sys) {
   const auto text = read_fact(sys + "/bus/pci/devices/" + std::string(pci_bus_id) + "/numa_node");
   if (!text) return std::nullopt;
-  const auto node = whole_number(*text);
+  const auto node = whole_number<int>(*text);
   return node && *node >= 0 ? node : std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "probes/core/units.h"
@@ -16,10 +15,7 @@ namespace assay::cuda {
 /// How one GPU reaches the memory of another.
 enum class PeerAccess { nvlink, xgmi, pcie, none };
 
-constexpr auto words_of(PeerAccess) {
-  using enum PeerAccess;
-  return std::to_array<Word<PeerAccess>>({{nvlink, "nvlink"}, {xgmi, "xgmi"}, {pcie, "pcie"}, {none, "none"}});
-}
+constexpr auto words_of(PeerAccess) { return names_as_words<PeerAccess>(); }
 
 /// PeerAccess of two NVIDIA GPUs: none unless each may `access` the other; NVLink when NVML says so or, where it says
 /// nothing, when the link carries native atomics, which PCIe does not.

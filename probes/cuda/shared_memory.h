@@ -16,10 +16,7 @@ namespace assay::cuda {
 /// POSIX descriptors, good within one node.
 enum class HandleKind { fabric, posix };
 
-constexpr auto words_of(HandleKind) {
-  using enum HandleKind;
-  return std::to_array<Word<HandleKind>>({{fabric, "fabric"}, {posix, "posix"}});
-}
+constexpr auto words_of(HandleKind) { return names_as_words<HandleKind>(); }
 
 /// The GPU that maps memory into this process, with its primary context. Outlives all SharedMemory of it.
 class SharingGpu {

@@ -15,7 +15,6 @@
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
 #include "probes/core/sizes.h"
-#include "probes/gloo/connection_path.h"
 #include "probes/gloo/outcome.h"
 #include "probes/gloo/rank_program.h"
 #include "probes/gloo/rank_start.h"
@@ -182,9 +181,7 @@ void take_part(const Parameters& given, const Placement& placement, Recorder& re
 }
 
 void check(const Parameters& given, const Placement& placement) {
-  const auto here = given.count("ranks_per_node");
-  if (here < 1 || here > kMostRanksPerNode)
-    throw BadParameter(fmt::format("ranks_per_node: {} is not from 1 to {}", here, kMostRanksPerNode));
+  const auto here = given.count("ranks_per_node", 1, kMostRanksPerNode);
   if (placement.world > 1) return;
   if (here == 1)
     throw Skip(

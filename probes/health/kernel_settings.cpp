@@ -4,19 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <set>
 #include <sstream>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/text.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::health {
 namespace {
@@ -30,10 +29,8 @@ void put(Values& values, const char* name, std::optional<std::string> text) {
 
 /// A whole number from 0 to `most` that fills the text.
 std::optional<std::int64_t> whole(std::string_view text, std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
-  return value;
+  const auto value = whole_number(text);
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 
 /// A file of one word of letters, digits, hyphens and underscores, a letter first.

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "probes/core/words.h"
 
@@ -18,14 +17,7 @@ namespace assay::health {
 /// other_numa_node: on unlike host bridges (NODE, SYS); unknown: the kernel does not report enough.
 enum class Nearness { same_switch, same_root, same_numa_node, other_numa_node, unknown };
 
-constexpr auto words_of(Nearness) {
-  using enum Nearness;
-  return std::to_array<Word<Nearness>>({{same_switch, "same_switch"},
-                                        {same_root, "same_root"},
-                                        {same_numa_node, "same_numa_node"},
-                                        {other_numa_node, "other_numa_node"},
-                                        {unknown, "unknown"}});
-}
+constexpr auto words_of(Nearness) { return names_as_words<Nearness>(); }
 
 /// The way between two PCI functions.
 struct PciWay {

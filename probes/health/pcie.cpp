@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::health {
 namespace {
@@ -17,10 +18,7 @@ constexpr std::int64_t kWidthUnknown = 255;  // PCIE_LNK_WIDTH_UNKNOWN of the ke
 std::optional<std::uint32_t> hexadecimal(const MachineTree& tree, const std::string& path) {
   const auto text = tree.text(path);
   if (!text || !text->starts_with("0x")) return std::nullopt;
-  std::uint32_t value = 0;
-  const auto [rest, error] = std::from_chars(text->data() + 2, text->data() + text->size(), value, 16);
-  if (error != std::errc{} || rest != text->data() + text->size()) return std::nullopt;
-  return value;
+  return whole_number<std::uint32_t>(std::string_view(*text).substr(2), 16);
 }
 
 std::optional<std::string> pci_id_of(const MachineTree& tree, const std::string& directory) {

@@ -3,7 +3,6 @@
 #include "probes/health/roce_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +18,7 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/netlink.h"
+#include "probes/core/whole_number.h"
 #include "probes/health/kernel_settings.h"
 
 namespace assay::health {
@@ -26,10 +26,8 @@ namespace {
 
 std::optional<int> port_number(std::string_view text) {
   constexpr int kMost = 255;
-  int number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number < 1 || number > kMost) return std::nullopt;
-  return number;
+  const auto number = whole_number<int>(text);
+  return number && *number >= 1 && *number <= kMost ? number : std::nullopt;
 }
 
 constexpr int kPriorities = IEEE_8021QAZ_MAX_TCS;
@@ -67,10 +65,8 @@ std::optional<std::int64_t> traffic_class(const MachineTree& tree, const std::st
   const auto text = tree.text("sys/class/infiniband/" + device + "/tc/1/traffic_class");
   if (!text || !text->starts_with(kKey)) return std::nullopt;
   const std::string line = text->substr(kKey.size(), text->find('\n') - kKey.size());
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-  if (error != std::errc{} || rest != line.data() + line.size() || value < 0 || value > kMost) return std::nullopt;
-  return value;
+  const auto value = whole_number(line);
+  return value && *value >= 0 && *value <= kMost ? value : std::nullopt;
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

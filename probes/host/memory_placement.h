@@ -20,13 +20,7 @@ namespace assay::host {
 /// policies (mbind): the nearest of the nodes with room; page by page over the nodes in turn; in turn by weights.
 enum class Policy { first_touch, bind, interleave, weighted_interleave };
 
-constexpr auto words_of(Policy) {
-  using enum Policy;
-  return std::to_array<Word<Policy>>({{first_touch, "first_touch"},
-                                      {bind, "bind"},
-                                      {interleave, "interleave"},
-                                      {weighted_interleave, "weighted_interleave"}});
-}
+constexpr auto words_of(Policy) { return names_as_words<Policy>(); }
 
 /// The parameters of a placement.
 inline constexpr Parameter kPlacementParameters[] = {

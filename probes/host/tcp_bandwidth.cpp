@@ -201,9 +201,7 @@ class Conversation {
 };
 
 void check(const Parameters& given) {
-  const auto streams = given.count("streams");
-  if (streams < 1 || streams > kMostStreams)
-    throw BadParameter(fmt::format("streams: {} is not from 1 to {}", streams, kMostStreams));
+  (void)given.count("streams", 1, kMostStreams);
   const auto block = given.bytes("block").count;
   if (block < 64 || block > kMostBlock || block % 8 != 0)
     throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 64 B to 64 MiB", block));

@@ -2,7 +2,6 @@
 #include "probes/host/tcp_path.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 
 #include "probes/core/host_facts.h"
 #include "probes/core/link_modes.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::host {
 namespace {
@@ -64,11 +64,9 @@ std::string interface_with(const std::string& address) {
 std::string boot_id() { return read_fact("/proc/sys/kernel/random/boot_id").value_or(""); }
 
 std::optional<BytesPerSecond> link_speed_in(const std::string& text) {
-  std::int64_t megabits = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), megabits);
-  if (error != std::errc{} || rest != text.data() + text.size() || megabits <= 0 || megabits >= UINT32_MAX)
-    return std::nullopt;
-  return BytesPerSecond{static_cast<double>(megabits) * 1e6 / kBitsPerByte};
+  const auto megabits = whole_number(text);
+  if (!megabits || *megabits <= 0 || *megabits >= UINT32_MAX) return std::nullopt;
+  return BytesPerSecond{static_cast<double>(*megabits) * 1e6 / kBitsPerByte};
 }
 
 PathFacts path_of(int socket) {

@@ -2,11 +2,9 @@
 #include "probes/host/tcp_streams.h"
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <thread>
 

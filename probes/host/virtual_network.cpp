@@ -352,8 +352,7 @@ class Phases {
 };
 
 void check(const Parameters& given) {
-  if (const auto flows = given.count("flows"); flows < 1 || flows > kMostFlows)
-    throw BadParameter(fmt::format("flows: {} is not from 1 to {}", flows, kMostFlows));
+  (void)given.count("flows", 1, kMostFlows);
   if (const auto size = given.bytes("size").count; size < kLeastDatagram || size > UINT16_MAX)
     throw BadParameter(fmt::format("size: {} B is not from {} B to {} B", size, kLeastDatagram, UINT16_MAX));
   const double window = given.seconds("window").count;

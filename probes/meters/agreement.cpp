@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "probes/core/portable_math.h"
-
 namespace assay::meters {
 namespace {
 

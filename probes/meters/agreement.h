@@ -39,10 +39,7 @@ std::optional<NamedDoubt> levels_doubt(std::span<const double> levels_w);
 /// Outcome of a comparison. undecided: an instrument is doubtful, or a level is missing.
 enum class Finding { agrees, differs, undecided };
 
-constexpr auto words_of(Finding) {
-  using enum Finding;
-  return std::to_array<Word<Finding>>({{agrees, "agrees"}, {differs, "differs"}, {undecided, "undecided"}});
-}
+constexpr auto words_of(Finding) { return names_as_words<Finding>(); }
 
 /// Two instruments over all levels. `mean_w` and `reference_w` have one number for each level, idle first.
 struct Agreement {

@@ -19,7 +19,6 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/probe.h"
-#include "probes/meters/registers.h"
 
 namespace assay::meters {
 namespace {

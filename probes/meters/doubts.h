@@ -23,18 +23,7 @@ enum class Doubt {
   gaps,         ///< too few of the readings that were due
 };
 
-constexpr auto words_of(Doubt) {
-  using enum Doubt;
-  return std::to_array<Word<Doubt>>({{absent, "absent"},
-                                     {stuck, "stuck"},
-                                     {stale, "stale"},
-                                     {mis_scaled, "mis_scaled"},
-                                     {wrapped, "wrapped"},
-                                     {coarse, "coarse"},
-                                     {synthesised, "synthesised"},
-                                     {slow, "slow"},
-                                     {gaps, "gaps"}});
-}
+constexpr auto words_of(Doubt) { return names_as_words<Doubt>(); }
 
 /// A doubt with the figures that it comes from, as a sentence's end: "stuck: 813 W in 120 readings".
 struct NamedDoubt {

@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "probes/meters/derived.h"
-
 namespace assay::meters {
 namespace {
 

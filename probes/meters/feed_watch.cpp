@@ -7,12 +7,9 @@
 #include <cmath>
 #include <deque>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -17,27 +17,15 @@ namespace assay::meters {
 namespace {
 
 struct IpmiFunctions {
-  Library library;
-  decltype(&::ipmi_ctx_create) create;
-  decltype(&::ipmi_ctx_open_outofband_2_0) open;
-  decltype(&::ipmi_cmd_raw) raw;
-  decltype(&::ipmi_ctx_errormsg) words;
-  decltype(&::ipmi_ctx_errnum) error;
-  decltype(&::ipmi_ctx_close) close;
-  decltype(&::ipmi_ctx_destroy) destroy;
-};
-
-IpmiFunctions ipmi_functions() {
   Library library = Library::open("libfreeipmi.so.17", "libfreeipmi");
-  return {.library = library,
-          .create = library.symbol<decltype(&::ipmi_ctx_create)>("ipmi_ctx_create"),
-          .open = library.symbol<decltype(&::ipmi_ctx_open_outofband_2_0)>("ipmi_ctx_open_outofband_2_0"),
-          .raw = library.symbol<decltype(&::ipmi_cmd_raw)>("ipmi_cmd_raw"),
-          .words = library.symbol<decltype(&::ipmi_ctx_errormsg)>("ipmi_ctx_errormsg"),
-          .error = library.symbol<decltype(&::ipmi_ctx_errnum)>("ipmi_ctx_errnum"),
-          .close = library.symbol<decltype(&::ipmi_ctx_close)>("ipmi_ctx_close"),
-          .destroy = library.symbol<decltype(&::ipmi_ctx_destroy)>("ipmi_ctx_destroy")};
-}
+  decltype(&::ipmi_ctx_create) create = library.function("ipmi_ctx_create");
+  decltype(&::ipmi_ctx_open_outofband_2_0) open = library.function("ipmi_ctx_open_outofband_2_0");
+  decltype(&::ipmi_cmd_raw) raw = library.function("ipmi_cmd_raw");
+  decltype(&::ipmi_ctx_errormsg) words = library.function("ipmi_ctx_errormsg");
+  decltype(&::ipmi_ctx_errnum) error = library.function("ipmi_ctx_errnum");
+  decltype(&::ipmi_ctx_close) close = library.function("ipmi_ctx_close");
+  decltype(&::ipmi_ctx_destroy) destroy = library.function("ipmi_ctx_destroy");
+};
 
 constexpr int kIpmiPort = 623;
 // HMAC-SHA256 with AES, the only one of newer BMCs, then HMAC-SHA1 with AES, which all have. No suite without
@@ -53,8 +41,7 @@ constexpr double kMilliseconds = 1e3;
 
 class Bmc {
  public:
-  Bmc(Meter meter, MeterLogin login, IpmiFunctions functions)
-      : meter_(std::move(meter)), login_(std::move(login)), api_(std::move(functions)) {}
+  Bmc(Meter meter, MeterLogin login) : meter_(std::move(meter)), login_(std::move(login)) {}
   Bmc(const Bmc&) = delete;
   Bmc& operator=(const Bmc&) = delete;
   ~Bmc() { drop(); }
@@ -136,7 +123,7 @@ class Bmc {
 }  // namespace
 
 MeterSession open_ipmi(const Meter& meter, MeterLogin login) {
-  const std::shared_ptr<Bmc> bmc = std::make_shared<Bmc>(meter, std::move(login), ipmi_functions());
+  const std::shared_ptr<Bmc> bmc = std::make_shared<Bmc>(meter, std::move(login));
   return [bmc] { return bmc->read(); };
 }
 

@@ -17,40 +17,25 @@ namespace assay::meters {
 namespace {
 
 struct ModbusFunctions {
-  Library library;
-  decltype(&::modbus_new_tcp_pi) new_tcp;
-  decltype(&::modbus_set_response_timeout) set_timeout;
-  decltype(&::modbus_set_byte_timeout) set_byte_timeout;
-  decltype(&::modbus_set_slave) set_unit;
-  decltype(&::modbus_connect) connect;
-  decltype(&::modbus_read_registers) read_holding;
-  decltype(&::modbus_read_input_registers) read_input;
-  decltype(&::modbus_close) close;
-  decltype(&::modbus_free) free;
-  decltype(&::modbus_strerror) words;
-};
-
-ModbusFunctions modbus_functions() {
   Library library = Library::open("libmodbus.so.5", "libmodbus");
-  return {.library = library,
-          .new_tcp = library.symbol<decltype(&::modbus_new_tcp_pi)>("modbus_new_tcp_pi"),
-          .set_timeout = library.symbol<decltype(&::modbus_set_response_timeout)>("modbus_set_response_timeout"),
-          .set_byte_timeout = library.symbol<decltype(&::modbus_set_byte_timeout)>("modbus_set_byte_timeout"),
-          .set_unit = library.symbol<decltype(&::modbus_set_slave)>("modbus_set_slave"),
-          .connect = library.symbol<decltype(&::modbus_connect)>("modbus_connect"),
-          .read_holding = library.symbol<decltype(&::modbus_read_registers)>("modbus_read_registers"),
-          .read_input = library.symbol<decltype(&::modbus_read_input_registers)>("modbus_read_input_registers"),
-          .close = library.symbol<decltype(&::modbus_close)>("modbus_close"),
-          .free = library.symbol<decltype(&::modbus_free)>("modbus_free"),
-          .words = library.symbol<decltype(&::modbus_strerror)>("modbus_strerror")};
-}
+  decltype(&::modbus_new_tcp_pi) new_tcp = library.function("modbus_new_tcp_pi");
+  decltype(&::modbus_set_response_timeout) set_timeout = library.function("modbus_set_response_timeout");
+  decltype(&::modbus_set_byte_timeout) set_byte_timeout = library.function("modbus_set_byte_timeout");
+  decltype(&::modbus_set_slave) set_unit = library.function("modbus_set_slave");
+  decltype(&::modbus_connect) connect = library.function("modbus_connect");
+  decltype(&::modbus_read_registers) read_holding = library.function("modbus_read_registers");
+  decltype(&::modbus_read_input_registers) read_input = library.function("modbus_read_input_registers");
+  decltype(&::modbus_close) close = library.function("modbus_close");
+  decltype(&::modbus_free) free = library.function("modbus_free");
+  decltype(&::modbus_strerror) words = library.function("modbus_strerror");
+};
 
 constexpr int kModbusPort = 502;
 constexpr double kMicroseconds = 1e6;
 
 class ModbusDevice {
  public:
-  ModbusDevice(Meter meter, ModbusFunctions functions) : meter_(std::move(meter)), api_(std::move(functions)) {}
+  explicit ModbusDevice(Meter meter) : meter_(std::move(meter)) {}
   ModbusDevice(const ModbusDevice&) = delete;
   ModbusDevice& operator=(const ModbusDevice&) = delete;
   ~ModbusDevice() { drop(); }
@@ -110,7 +95,7 @@ class ModbusDevice {
 }  // namespace
 
 MeterSession open_modbus(const Meter& meter) {
-  const std::shared_ptr<ModbusDevice> device = std::make_shared<ModbusDevice>(meter, modbus_functions());
+  const std::shared_ptr<ModbusDevice> device = std::make_shared<ModbusDevice>(meter);
   return [device] { return device->read(); };
 }
 

@@ -11,10 +11,7 @@ namespace assay::meters {
 /// Whether a number was measured, or computed from others by the instrument (Redfish Sensor.Implementation).
 enum class Origin { measured, synthesised, unknown };
 
-constexpr auto words_of(Origin) {
-  using enum Origin;
-  return std::to_array<Word<Origin>>({{measured, "measured"}, {synthesised, "synthesised"}, {unknown, "unknown"}});
-}
+constexpr auto words_of(Origin) { return names_as_words<Origin>(); }
 
 /// One answer of an instrument. Times are in seconds of UTC since 1970, by this machine's clock.
 struct MeterReading {

@@ -17,30 +17,24 @@
 namespace assay::meters {
 namespace {
 
-struct CurlFunctions {
-  Library library;
-  decltype(&::curl_easy_init) init;
-  decltype(&::curl_easy_setopt) set;
-  decltype(&::curl_easy_perform) perform;
-  decltype(&::curl_easy_getinfo) info;
-  decltype(&::curl_easy_strerror) words;
-  decltype(&::curl_easy_cleanup) cleanup;
-};
-
-CurlFunctions curl_functions() {
+Library opened_library() {
   Library library = Library::open("libcurl.so.4", "libcurl");
+  const decltype(&::curl_global_init) init = library.function("curl_global_init");
   // Before any thread uses it, as the library asks; a second call only counts.
-  static const bool ready =
-      library.symbol<decltype(&::curl_global_init)>("curl_global_init")(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  static const bool ready = init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   if (!ready) throw Skip("libcurl cannot be initialised");
-  return {.library = library,
-          .init = library.symbol<decltype(&::curl_easy_init)>("curl_easy_init"),
-          .set = library.symbol<decltype(&::curl_easy_setopt)>("curl_easy_setopt"),
-          .perform = library.symbol<decltype(&::curl_easy_perform)>("curl_easy_perform"),
-          .info = library.symbol<decltype(&::curl_easy_getinfo)>("curl_easy_getinfo"),
-          .words = library.symbol<decltype(&::curl_easy_strerror)>("curl_easy_strerror"),
-          .cleanup = library.symbol<decltype(&::curl_easy_cleanup)>("curl_easy_cleanup")};
+  return library;
 }
+
+struct CurlFunctions {
+  Library library = opened_library();
+  decltype(&::curl_easy_init) init = library.function("curl_easy_init");
+  decltype(&::curl_easy_setopt) set = library.function("curl_easy_setopt");
+  decltype(&::curl_easy_perform) perform = library.function("curl_easy_perform");
+  decltype(&::curl_easy_getinfo) info = library.function("curl_easy_getinfo");
+  decltype(&::curl_easy_strerror) words = library.function("curl_easy_strerror");
+  decltype(&::curl_easy_cleanup) cleanup = library.function("curl_easy_cleanup");
+};
 
 constexpr int kHttpsPort = 443;
 constexpr long kFound = 200;
@@ -57,8 +51,8 @@ std::size_t take_body(char* bytes, std::size_t one, std::size_t count, void* int
 
 class RedfishService {
  public:
-  RedfishService(Meter meter, MeterLogin login, CurlFunctions functions)
-      : meter_(std::move(meter)), login_(std::move(login)), api_(std::move(functions)), handle_(api_.init()) {
+  RedfishService(Meter meter, MeterLogin login)
+      : meter_(std::move(meter)), login_(std::move(login)), handle_(api_.init()) {
     if (handle_ == nullptr) throw MeterFault(fault_text(meter_, "no memory for a connection"));
   }
   RedfishService(const RedfishService&) = delete;
@@ -137,8 +131,7 @@ class RedfishService {
 }  // namespace
 
 MeterSession open_redfish(const Meter& meter, MeterLogin login) {
-  const std::shared_ptr<RedfishService> service =
-      std::make_shared<RedfishService>(meter, std::move(login), curl_functions());
+  const std::shared_ptr<RedfishService> service = std::make_shared<RedfishService>(meter, std::move(login));
   return [service] { return service->read(); };
 }
 

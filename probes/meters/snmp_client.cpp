@@ -52,23 +52,12 @@ void ask(const SnmpClient& client, const std::vector<Oid>& names, double limit_s
 namespace assay::meters {
 namespace {
 
-struct SnmpFunctions {
-  Library library;
-  decltype(&::snmp_sess_init) session_init;
-  decltype(&::snmp_sess_open) open;
-  decltype(&::snmp_sess_synch_response) ask;
-  decltype(&::snmp_sess_close) close;
-  decltype(&::snmp_pdu_create) pdu_create;
-  decltype(&::snmp_add_null_var) add;
-  decltype(&::snmp_free_pdu) free_pdu;
-  decltype(&::generate_Ku) make_key;
-  const oid *sha, *aes;
-};
-
 /// Before the first session, once: no configuration file, no MIB, no state on disk and no word on stderr.
 void prepare(const Library& library) {
-  using Boolean = decltype(&::netsnmp_ds_set_boolean);
-  const auto set = library.symbol<Boolean>("netsnmp_ds_set_boolean");
+  const decltype(&::netsnmp_ds_set_boolean) set = library.function("netsnmp_ds_set_boolean");
+  const decltype(&::snmp_disable_log) disable_log = library.function("snmp_disable_log");
+  const decltype(&::netsnmp_register_loghandler) add_handler = library.function("netsnmp_register_loghandler");
+  const decltype(&::init_snmp) init = library.function("init_snmp");
   for (const int option : {NETSNMP_DS_LIB_DONT_READ_CONFIGS, NETSNMP_DS_LIB_DONT_PERSIST_STATE,
                            NETSNMP_DS_LIB_DISABLE_PERSISTENT_LOAD, NETSNMP_DS_LIB_DISABLE_PERSISTENT_SAVE})
     (void)set(NETSNMP_DS_LIBRARY_ID, option, 1);
@@ -76,31 +65,34 @@ void prepare(const Library& library) {
   for (const auto& [name, value] :
        {std::pair("MIBS", ""), {"MIBDIRS", "/dev/null"}, {"SNMP_PERSISTENT_DIR", "/dev/null"}})
     (void)::setenv(name, value, 1);  // fails for lack of memory only
-  library.symbol<decltype(&::snmp_disable_log)>("snmp_disable_log")();
+  disable_log();
   // Without any handler it writes to stderr.
-  (void)library.symbol<decltype(&::netsnmp_register_loghandler)>("netsnmp_register_loghandler")(NETSNMP_LOGHANDLER_NONE,
-                                                                                                LOG_DEBUG);
-  library.symbol<decltype(&::init_snmp)>("init_snmp")("assay");
+  (void)add_handler(NETSNMP_LOGHANDLER_NONE, LOG_DEBUG);
+  init("assay");
 }
 
-SnmpFunctions snmp_functions() {
+Library opened_library() {
   static const Library library = [] {
     Library opened = Library::open("libnetsnmp.so.40", "Net-SNMP");
     prepare(opened);
     return opened;
   }();
-  return {.library = library,
-          .session_init = library.symbol<decltype(&::snmp_sess_init)>("snmp_sess_init"),
-          .open = library.symbol<decltype(&::snmp_sess_open)>("snmp_sess_open"),
-          .ask = library.symbol<decltype(&::snmp_sess_synch_response)>("snmp_sess_synch_response"),
-          .close = library.symbol<decltype(&::snmp_sess_close)>("snmp_sess_close"),
-          .pdu_create = library.symbol<decltype(&::snmp_pdu_create)>("snmp_pdu_create"),
-          .add = library.symbol<decltype(&::snmp_add_null_var)>("snmp_add_null_var"),
-          .free_pdu = library.symbol<decltype(&::snmp_free_pdu)>("snmp_free_pdu"),
-          .make_key = library.symbol<decltype(&::generate_Ku)>("generate_Ku"),
-          .sha = library.symbol<const oid*>("usmHMACSHA1AuthProtocol"),
-          .aes = library.symbol<const oid*>("usmAESPrivProtocol")};
+  return library;
 }
+
+struct SnmpFunctions {
+  Library library = opened_library();
+  decltype(&::snmp_sess_init) session_init = library.function("snmp_sess_init");
+  decltype(&::snmp_sess_open) open = library.function("snmp_sess_open");
+  decltype(&::snmp_sess_synch_response) ask = library.function("snmp_sess_synch_response");
+  decltype(&::snmp_sess_close) close = library.function("snmp_sess_close");
+  decltype(&::snmp_pdu_create) pdu_create = library.function("snmp_pdu_create");
+  decltype(&::snmp_add_null_var) add = library.function("snmp_add_null_var");
+  decltype(&::snmp_free_pdu) free_pdu = library.function("snmp_free_pdu");
+  decltype(&::generate_Ku) make_key = library.function("generate_Ku");
+  const oid* sha = library.function("usmHMACSHA1AuthProtocol");
+  const oid* aes = library.function("usmAESPrivProtocol");
+};
 
 constexpr int kSnmpPort = 161;
 constexpr int kAttempts = 2;                 // one datagram may be lost
@@ -146,8 +138,7 @@ SnmpVariable read_variable(const variable_list& from) {
 
 class Agent {
  public:
-  Agent(Meter meter, MeterLogin login, SnmpFunctions functions)
-      : meter_(std::move(meter)), login_(std::move(login)), api_(std::move(functions)) {}
+  Agent(Meter meter, MeterLogin login) : meter_(std::move(meter)), login_(std::move(login)) {}
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
   ~Agent() { drop(); }
@@ -236,7 +227,7 @@ class Agent {
 }  // namespace
 
 SnmpClient open_snmp_client(const Meter& device, MeterLogin login) {
-  const std::shared_ptr<Agent> agent = std::make_shared<Agent>(device, std::move(login), snmp_functions());
+  const std::shared_ptr<Agent> agent = std::make_shared<Agent>(device, std::move(login));
   return {.device = device,
           .get = [agent](const std::vector<Oid>& names) { return agent->get(names); },
           .next = [agent](const Oid& after, int rows) { return agent->next(after, rows); }};

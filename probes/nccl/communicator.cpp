@@ -34,50 +34,36 @@ std::string version_text(int code) { return fmt::format("{}.{}.{}", code / 10000
 
 struct Nccl::Functions {
   explicit Functions(const Product& of) : product(of) {
-    const auto find = [this]<class F>(F& function, const char* name) { function = library.symbol<F>(name); };
-    find(get_version, "ncclGetVersion");
-    find(get_unique_id, "ncclGetUniqueId");
-    find(init, "ncclCommInitRankConfig");
-    find(abort, "ncclCommAbort");
-    find(async_error, "ncclCommGetAsyncError");
-    find(error_string, "ncclGetErrorString");
-    find(last_error, "ncclGetLastError");
-    find(all_reduce, "ncclAllReduce");
-    find(all_gather, "ncclAllGather");
-    find(reduce_scatter, "ncclReduceScatter");
-    find(broadcast, "ncclBroadcast");
-    find(send, "ncclSend");
-    find(receive, "ncclRecv");
-    find(group_start, "ncclGroupStart");
-    find(group_end, "ncclGroupEnd");
-    // 2.18 has none; the runtime's memory does as well, and the record says so.
-    mem_alloc = library.optional_symbol<decltype(mem_alloc)>("ncclMemAlloc");
-    mem_free = library.optional_symbol<decltype(mem_free)>("ncclMemFree");
     if (mem_free == nullptr) mem_alloc = nullptr;
-    window_register = library.optional_symbol<decltype(window_register)>("ncclCommWindowRegister");
-    team_lsa = library.optional_symbol<decltype(team_lsa)>("ncclTeamLsa");
   }
 
   Product product;
   Library library = Library::open(product.library, product.title, product.folders);
-  api::Call<int*> get_version;
-  api::Call<api::UniqueId*> get_unique_id;
-  api::Call<api::Comm*, int, api::UniqueId, int, api::Config*> init;
-  api::Call<api::Comm> abort;
-  api::Call<api::Comm, api::Result*> async_error;
-  const char* (*error_string)(api::Result);
-  const char* (*last_error)(api::Comm);
-  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> all_reduce;
-  api::Call<const void*, void*, std::size_t, int, api::Comm, api::Stream> all_gather;
-  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> reduce_scatter;
-  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> broadcast;
-  api::Call<const void*, std::size_t, int, int, api::Comm, api::Stream> send;
-  api::Call<void*, std::size_t, int, int, api::Comm, api::Stream> receive;
-  api::Call<> group_start, group_end;
-  api::Call<void**, std::size_t> mem_alloc;
-  api::Call<void*> mem_free;
-  api::Call<api::Comm, void*, std::size_t, api::Window*, int> window_register;  ///< since 2.28, as the next
-  api::Team (*team_lsa)(api::Comm);
+  api::Call<int*> get_version = library.function("ncclGetVersion");
+  api::Call<api::UniqueId*> get_unique_id = library.function("ncclGetUniqueId");
+  api::Call<api::Comm*, int, api::UniqueId, int, api::Config*> init = library.function("ncclCommInitRankConfig");
+  api::Call<api::Comm> abort = library.function("ncclCommAbort");
+  api::Call<api::Comm, api::Result*> async_error = library.function("ncclCommGetAsyncError");
+  const char* (*error_string)(api::Result) = library.function("ncclGetErrorString");
+  const char* (*last_error)(api::Comm) = library.function("ncclGetLastError");
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> all_reduce =
+      library.function("ncclAllReduce");
+  api::Call<const void*, void*, std::size_t, int, api::Comm, api::Stream> all_gather =
+      library.function("ncclAllGather");
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> reduce_scatter =
+      library.function("ncclReduceScatter");
+  api::Call<const void*, void*, std::size_t, int, int, api::Comm, api::Stream> broadcast =
+      library.function("ncclBroadcast");
+  api::Call<const void*, std::size_t, int, int, api::Comm, api::Stream> send = library.function("ncclSend");
+  api::Call<void*, std::size_t, int, int, api::Comm, api::Stream> receive = library.function("ncclRecv");
+  api::Call<> group_start = library.function("ncclGroupStart");
+  api::Call<> group_end = library.function("ncclGroupEnd");
+  // 2.18 has none; the runtime's memory does as well, and the record says so.
+  api::Call<void**, std::size_t> mem_alloc = library.optional_function("ncclMemAlloc");
+  api::Call<void*> mem_free = library.optional_function("ncclMemFree");
+  api::Call<api::Comm, void*, std::size_t, api::Window*, int> window_register =
+      library.optional_function("ncclCommWindowRegister");  ///< since 2.28, as the next
+  api::Team (*team_lsa)(api::Comm) = library.optional_function("ncclTeamLsa");
 
   [[nodiscard]] int version_code() const {
     int code = 0;

@@ -2,10 +2,7 @@
 #include "probes/nccl/outcome.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iterator>
-#include <set>
 #include <stdexcept>
 
 #include <unistd.h>

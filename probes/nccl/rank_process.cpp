@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <iostream>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -19,7 +18,6 @@
 #include "probes/cuda/patience.h"
 #include "probes/cuda/progress.h"
 #include "probes/nccl/check.h"
-#include "probes/nccl/communicator.h"
 #include "probes/nccl/rank_log.h"
 
 namespace assay::nccl {

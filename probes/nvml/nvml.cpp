@@ -15,86 +15,16 @@
 #include "probes/core/probe.h"
 #include "probes/nvml/nvml_gpu.h"
 
+namespace assay::nvml_api {
+
+Symbol Functions::find(const char* symbol) const { return Symbol(dlsym(handle, symbol)); }
+
+}  // namespace assay::nvml_api
+
 namespace assay::nvml {
 
 namespace api = nvml_api;
 namespace {
-
-/// Looks functions up in an open library.
-class Symbols {
- public:
-  explicit Symbols(void* handle) : handle_(handle) {}
-
-  /// Sets `function` to the library's symbol `name`; null when it exports nothing of that name.
-  template <class Function>
-  void find(Function& function, const char* name) const {
-    // POSIX says that a function's address may travel through void*.
-    function = reinterpret_cast<Function>(dlsym(handle_, name));
-  }
-
- private:
-  void* handle_;
-};
-
-api::Functions find_functions(const Symbols& in) {
-  api::Functions f;
-  in.find(f.init, "nvmlInit_v2");
-  in.find(f.shutdown, "nvmlShutdown");
-  in.find(f.error_string, "nvmlErrorString");
-  in.find(f.driver_version, "nvmlSystemGetDriverVersion");
-  in.find(f.count, "nvmlDeviceGetCount_v2");
-  in.find(f.by_index, "nvmlDeviceGetHandleByIndex_v2");
-  in.find(f.by_pci_bus_id, "nvmlDeviceGetHandleByPciBusId_v2");
-  in.find(f.name, "nvmlDeviceGetName");
-  in.find(f.uuid, "nvmlDeviceGetUUID");
-  in.find(f.serial, "nvmlDeviceGetSerial");
-  in.find(f.part, "nvmlDeviceGetBoardPartNumber");
-  in.find(f.vbios, "nvmlDeviceGetVbiosVersion");
-  in.find(f.inforom, "nvmlDeviceGetInforomImageVersion");
-  in.find(f.gsp_firmware, "nvmlDeviceGetGspFirmwareVersion");
-  in.find(f.pci_info, "nvmlDeviceGetPciInfo_v3");
-  in.find(f.memory, "nvmlDeviceGetMemoryInfo");
-  in.find(f.memory_parts, "nvmlDeviceGetMemoryInfo_v2");
-  in.find(f.event_set_create, "nvmlEventSetCreate");
-  in.find(f.register_events, "nvmlDeviceRegisterEvents");
-  in.find(f.event_set_wait, "nvmlEventSetWait_v2");
-  in.find(f.event_set_free, "nvmlEventSetFree");
-  in.find(f.clock, "nvmlDeviceGetClockInfo");
-  in.find(f.clock_max, "nvmlDeviceGetMaxClockInfo");
-  in.find(f.temperature, "nvmlDeviceGetTemperature");
-  in.find(f.temperature_v, "nvmlDeviceGetTemperatureV");
-  in.find(f.power, "nvmlDeviceGetPowerUsage");
-  in.find(f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-  in.find(f.pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration");
-  in.find(f.pcie_width, "nvmlDeviceGetCurrPcieLinkWidth");
-  in.find(f.pcie_generation_max, "nvmlDeviceGetMaxPcieLinkGeneration");
-  in.find(f.pcie_width_max, "nvmlDeviceGetMaxPcieLinkWidth");
-  in.find(f.pcie_generation_device, "nvmlDeviceGetGpuMaxPcieLinkGeneration");
-  in.find(f.pcie_replays, "nvmlDeviceGetPcieReplayCounter");
-  in.find(f.persistence, "nvmlDeviceGetPersistenceMode");
-  in.find(f.retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus");
-  in.find(f.energy, "nvmlDeviceGetTotalEnergyConsumption");
-  in.find(f.ecc_mode, "nvmlDeviceGetEccMode");
-  in.find(f.mig_mode, "nvmlDeviceGetMigMode");
-  in.find(f.mig_most, "nvmlDeviceGetMaxMigDeviceCount");
-  in.find(f.mig_device, "nvmlDeviceGetMigDeviceHandleByIndex");
-  in.find(f.ecc_errors, "nvmlDeviceGetTotalEccErrors");
-  in.find(f.remapped_rows, "nvmlDeviceGetRemappedRows");
-  in.find(f.compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-  in.find(f.graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3");
-  in.find(f.link_state, "nvmlDeviceGetNvLinkState");
-  in.find(f.link_errors, "nvmlDeviceGetNvLinkErrorCounter");
-  in.find(f.link_remote_kind, "nvmlDeviceGetNvLinkRemoteDeviceType");
-  in.find(f.link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
-  in.find(f.peer_status, "nvmlDeviceGetP2PStatus");
-  in.find(f.fields, "nvmlDeviceGetFieldValues");
-  in.find(f.fabric, "nvmlDeviceGetGpuFabricInfoV");
-  in.find(f.violation, "nvmlDeviceGetViolationStatus");
-  in.find(f.confidential_state, "nvmlSystemGetConfComputeState");
-  in.find(f.certificates, "nvmlDeviceGetConfComputeGpuCertificate");
-  in.find(f.attestation, "nvmlDeviceGetConfComputeGpuAttestationReport");
-  return f;
-}
 
 /// The file that a symbol was found in, links followed; `otherwise` when the loader does not report.
 std::string path_of(const void* symbol, const std::string& otherwise) {
@@ -156,7 +86,7 @@ Nvml::Nvml(const std::string& wanted) {
     throw Skip(
         fmt::format("NVML cannot be opened: {}; it comes with the NVIDIA driver", why == nullptr ? library : why));
   }
-  functions_ = std::make_unique<api::Functions>(find_functions(Symbols(handle_.get())));
+  functions_ = std::make_unique<api::Functions>(handle_.get());
   const api::Functions& f = *functions_;
   if (f.init == nullptr || f.shutdown == nullptr || f.count == nullptr || f.by_index == nullptr ||
       f.by_pci_bus_id == nullptr || f.driver_version == nullptr) {

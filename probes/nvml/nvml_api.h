@@ -2,6 +2,8 @@
 // (NVML API reference, version 13), declared so that neither building nor starting needs the library.
 #pragma once
 
+#include "probes/core/library.h"
+
 namespace assay::nvml_api {
 
 /// The file name of the library that every NVIDIA driver installs.
@@ -185,45 +187,65 @@ using NumberCall = Call<Device, unsigned*>;
 
 /// The functions, as the library exports them; null if this version of it has none.
 struct Functions {
-  Call<> init = nullptr;
-  Call<> shutdown = nullptr;
-  const char* (*error_string)(Return) = nullptr;
-  Call<char*, unsigned> driver_version = nullptr;
-  Call<unsigned*> count = nullptr;
-  Call<unsigned, Device*> by_index = nullptr;
-  Call<const char*, Device*> by_pci_bus_id = nullptr;
-  TextCall name = nullptr, uuid = nullptr, serial = nullptr, part = nullptr, vbios = nullptr, inforom = nullptr;
-  Call<Device, char*> gsp_firmware = nullptr;
-  Call<Device, PciInfo*> pci_info = nullptr;
-  Call<Device, Memory*> memory = nullptr;
-  Call<Device, MemoryParts*> memory_parts = nullptr;
-  Call<EventSet*> event_set_create = nullptr;
-  Call<Device, unsigned long long, EventSet> register_events = nullptr;
-  Call<EventSet, Event*, unsigned> event_set_wait = nullptr;
-  Call<EventSet> event_set_free = nullptr;
-  Call<Device, int, unsigned*> clock = nullptr, clock_max = nullptr, temperature = nullptr;
-  Call<Device, Temperature*> temperature_v = nullptr;
-  NumberCall power = nullptr, power_limit = nullptr, pcie_generation = nullptr, pcie_width = nullptr,
-             pcie_generation_max = nullptr, pcie_width_max = nullptr, pcie_generation_device = nullptr,
-             pcie_replays = nullptr, persistence = nullptr, retired_pending = nullptr;
-  Call<Device, unsigned long long*> energy = nullptr;
-  Call<Device, unsigned*, unsigned*> ecc_mode = nullptr, mig_mode = nullptr;
-  NumberCall mig_most = nullptr;
-  Call<Device, unsigned, Device*> mig_device = nullptr;
-  Call<Device, int, int, unsigned long long*> ecc_errors = nullptr;
-  Call<Device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows = nullptr;
-  Call<Device, unsigned*, Process*> compute_processes = nullptr, graphics_processes = nullptr;
-  Call<Device, unsigned, unsigned*> link_state = nullptr;
-  Call<Device, unsigned, int, unsigned long long*> link_errors = nullptr;
-  Call<Device, unsigned, int*> link_remote_kind = nullptr;
-  Call<Device, unsigned, PciInfo*> link_remote_pci = nullptr;
-  Call<Device, Device, int, int*> peer_status = nullptr;
-  Call<Device, int, FieldValue*> fields = nullptr;
-  Call<Device, FabricInfo*> fabric = nullptr;
-  Call<Device, int, ViolationTime*> violation = nullptr;
-  Call<ConfidentialState*> confidential_state = nullptr;
-  Call<Device, GpuCertificates*> certificates = nullptr;
-  Call<Device, AttestationReport*> attestation = nullptr;
+  void* handle;  ///< of dlopen
+  /// The export `symbol` of the library; null when it has none of that name.
+  [[nodiscard]] Symbol find(const char* symbol) const;
+
+  Call<> init = find("nvmlInit_v2");
+  Call<> shutdown = find("nvmlShutdown");
+  const char* (*error_string)(Return) = find("nvmlErrorString");
+  Call<char*, unsigned> driver_version = find("nvmlSystemGetDriverVersion");
+  Call<unsigned*> count = find("nvmlDeviceGetCount_v2");
+  Call<unsigned, Device*> by_index = find("nvmlDeviceGetHandleByIndex_v2");
+  Call<const char*, Device*> by_pci_bus_id = find("nvmlDeviceGetHandleByPciBusId_v2");
+  TextCall name = find("nvmlDeviceGetName");
+  TextCall uuid = find("nvmlDeviceGetUUID");
+  TextCall serial = find("nvmlDeviceGetSerial");
+  TextCall part = find("nvmlDeviceGetBoardPartNumber");
+  TextCall vbios = find("nvmlDeviceGetVbiosVersion");
+  TextCall inforom = find("nvmlDeviceGetInforomImageVersion");
+  Call<Device, char*> gsp_firmware = find("nvmlDeviceGetGspFirmwareVersion");
+  Call<Device, PciInfo*> pci_info = find("nvmlDeviceGetPciInfo_v3");
+  Call<Device, Memory*> memory = find("nvmlDeviceGetMemoryInfo");
+  Call<Device, MemoryParts*> memory_parts = find("nvmlDeviceGetMemoryInfo_v2");
+  Call<EventSet*> event_set_create = find("nvmlEventSetCreate");
+  Call<Device, unsigned long long, EventSet> register_events = find("nvmlDeviceRegisterEvents");
+  Call<EventSet, Event*, unsigned> event_set_wait = find("nvmlEventSetWait_v2");
+  Call<EventSet> event_set_free = find("nvmlEventSetFree");
+  Call<Device, int, unsigned*> clock = find("nvmlDeviceGetClockInfo");
+  Call<Device, int, unsigned*> clock_max = find("nvmlDeviceGetMaxClockInfo");
+  Call<Device, int, unsigned*> temperature = find("nvmlDeviceGetTemperature");
+  Call<Device, Temperature*> temperature_v = find("nvmlDeviceGetTemperatureV");
+  NumberCall power = find("nvmlDeviceGetPowerUsage");
+  NumberCall power_limit = find("nvmlDeviceGetEnforcedPowerLimit");
+  NumberCall pcie_generation = find("nvmlDeviceGetCurrPcieLinkGeneration");
+  NumberCall pcie_width = find("nvmlDeviceGetCurrPcieLinkWidth");
+  NumberCall pcie_generation_max = find("nvmlDeviceGetMaxPcieLinkGeneration");
+  NumberCall pcie_width_max = find("nvmlDeviceGetMaxPcieLinkWidth");
+  NumberCall pcie_generation_device = find("nvmlDeviceGetGpuMaxPcieLinkGeneration");
+  NumberCall pcie_replays = find("nvmlDeviceGetPcieReplayCounter");
+  NumberCall persistence = find("nvmlDeviceGetPersistenceMode");
+  NumberCall retired_pending = find("nvmlDeviceGetRetiredPagesPendingStatus");
+  Call<Device, unsigned long long*> energy = find("nvmlDeviceGetTotalEnergyConsumption");
+  Call<Device, unsigned*, unsigned*> ecc_mode = find("nvmlDeviceGetEccMode");
+  Call<Device, unsigned*, unsigned*> mig_mode = find("nvmlDeviceGetMigMode");
+  NumberCall mig_most = find("nvmlDeviceGetMaxMigDeviceCount");
+  Call<Device, unsigned, Device*> mig_device = find("nvmlDeviceGetMigDeviceHandleByIndex");
+  Call<Device, int, int, unsigned long long*> ecc_errors = find("nvmlDeviceGetTotalEccErrors");
+  Call<Device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows = find("nvmlDeviceGetRemappedRows");
+  Call<Device, unsigned*, Process*> compute_processes = find("nvmlDeviceGetComputeRunningProcesses_v3");
+  Call<Device, unsigned*, Process*> graphics_processes = find("nvmlDeviceGetGraphicsRunningProcesses_v3");
+  Call<Device, unsigned, unsigned*> link_state = find("nvmlDeviceGetNvLinkState");
+  Call<Device, unsigned, int, unsigned long long*> link_errors = find("nvmlDeviceGetNvLinkErrorCounter");
+  Call<Device, unsigned, int*> link_remote_kind = find("nvmlDeviceGetNvLinkRemoteDeviceType");
+  Call<Device, unsigned, PciInfo*> link_remote_pci = find("nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  Call<Device, Device, int, int*> peer_status = find("nvmlDeviceGetP2PStatus");
+  Call<Device, int, FieldValue*> fields = find("nvmlDeviceGetFieldValues");
+  Call<Device, FabricInfo*> fabric = find("nvmlDeviceGetGpuFabricInfoV");
+  Call<Device, int, ViolationTime*> violation = find("nvmlDeviceGetViolationStatus");
+  Call<ConfidentialState*> confidential_state = find("nvmlSystemGetConfComputeState");
+  Call<Device, GpuCertificates*> certificates = find("nvmlDeviceGetConfComputeGpuCertificate");
+  Call<Device, AttestationReport*> attestation = find("nvmlDeviceGetConfComputeGpuAttestationReport");
 };
 
 }  // namespace assay::nvml_api

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>

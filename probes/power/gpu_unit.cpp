@@ -11,13 +11,11 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
 #include "probes/core/recorder.h"
-#include "probes/cuda/choice.h"
 #include "probes/cuda/detection.h"
 #include "probes/cuda/device.h"
 #include "probes/cuda/device_words.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "probes/cuda/choice.h"
 #include "probes/nvml/gpu_watch.h"
 #include "probes/power/gpu_load.h"
 

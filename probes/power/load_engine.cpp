@@ -2,7 +2,6 @@
 #include "probes/power/load_engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 #include <utility>
 

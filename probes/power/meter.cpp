@@ -2,7 +2,6 @@
 #include "probes/power/meter.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace assay::power {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "probes/core/probe.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::power {
 namespace {
@@ -36,12 +36,8 @@ std::string first_line(const std::string& path) {
 
 std::uint64_t microjoules(const std::string& path) {
   const std::string line = first_line(path);
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (error != std::errc{} || rest != line.data() + line.size()) {
-    throw Skip(fmt::format("{} holds '{}', which is not a number of microjoules", path, line.substr(0, 40)));
-  }
-  return number;
+  if (const auto number = whole_number<std::uint64_t>(line)) return *number;
+  throw Skip(fmt::format("{} holds '{}', which is not a number of microjoules", path, line.substr(0, 40)));
 }
 
 /// Name of every zone by its directory name, sorted: "intel-rapl:0" -> "package-0", "intel-rapl:0:0" -> "core".

@@ -1,7 +1,6 @@
 // fio: version, space and filesystem are checked before anything is written; every failure carries fio's own words.
 #include "probes/storage/fio.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>

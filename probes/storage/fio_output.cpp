@@ -56,7 +56,7 @@ class Report {
 };
 
 FioResult read_job(Report& report, Direction direction) {
-  const std::string stream = fmt::format("/jobs/0/{}/", to_string(direction));
+  const std::string stream = fmt::format("/jobs/0/{}/", word_of(direction));
   FioResult result;
   result.version = report.text("/fio version");
   result.engine = report.text("/jobs/0/job options/ioengine");
@@ -81,15 +81,13 @@ std::size_t object_begin(std::string_view text) {
 
 }  // namespace
 
-const char* to_string(Direction direction) { return direction == Direction::read ? "read" : "write"; }
-
 std::string job_file(const FioJob& job) {
   std::string text = "[sample]\n";
   const auto add = [&text](std::string_view name, const auto& value) { text += fmt::format("{}={}\n", name, value); };
   const auto microseconds = [](Seconds time) { return fmt::format("{}us", std::llround(time.count * 1e6)); };
   add("filename", kFioDataFile);
   add("size", job.file_size.count);
-  add("rw", fmt::format("{}{}", job.random ? "rand" : "", to_string(job.direction)));
+  add("rw", fmt::format("{}{}", job.random ? "rand" : "", job.direction));
   add("bs", job.block.count);
   add("iodepth", job.depth);
   add("numjobs", job.jobs);
@@ -131,7 +129,7 @@ std::expected<FioResult, InputError> read_fio_output(std::string_view text, Dire
   FioResult result = read_job(report, direction);
   if (!report.missing().empty()) return refuse(where, fmt::format("'{}' is missing", report.missing()));
   if (result.completions == 0 || result.bandwidth <= 0)
-    return refuse(where, fmt::format("no {} was completed", to_string(direction)));
+    return refuse(where, fmt::format("no {} was completed", word_of(direction)));
   return result;
 }
 

@@ -8,14 +8,13 @@
 
 #include "probes/core/error.h"
 #include "probes/core/units.h"
+#include "probes/core/words.h"
 
 namespace assay::storage {
 
 /// Which way the data goes.
 enum class Direction { read, write };
-
-/// The word of `direction` in JSON.
-const char* to_string(Direction direction);
+constexpr auto words_of(Direction) { return names_as_words<Direction>(); }
 
 /// One fio job on one file; every field is written into the job file.
 struct FioJob {

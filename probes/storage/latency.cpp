@@ -43,7 +43,7 @@ void measure(const Parameters& given, Recorder& record) {
   std::vector<FioJob> jobs;
   for (const auto direction : {Direction::read, Direction::write}) {
     const std::string& asked = given.text("direction");
-    if (asked != "both" && asked != to_string(direction)) continue;
+    if (asked != "both" && asked != word_of(direction)) continue;
     jobs.push_back({.direction = direction,
                     .random = true,
                     .block = given.bytes("block_size"),
@@ -51,7 +51,7 @@ void measure(const Parameters& given, Recorder& record) {
   }
   const auto results = fio.run_in_turn(jobs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const Values at = {{"direction", std::string(to_string(jobs[i].direction))}};
+    const Values at = {{"direction", std::string(word_of(jobs[i].direction))}};
     record.measurement("latency_p50", samples_of(results[i], &FioResult::latency_p50), {}, at);
     record.measurement("latency_p99", samples_of(results[i], &FioResult::latency_p99), {}, at);
     record.measurement("latency_p999", samples_of(results[i], &FioResult::latency_p999), {}, at);

@@ -48,15 +48,10 @@ Sampling sum(const std::vector<FlowTaken>& flows, double share) {
 }  // namespace
 
 TrafficSampling traffic_sampling(const Parameters& given) {
-  const auto in_range = [&](const char* name, std::int64_t most) {
-    const auto count = given.count(name);
-    if (count < 1 || count > most) throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, count, most));
-    return static_cast<std::size_t>(count);
-  };
-  (void)in_range("shift", kMostRanks);  // flows_of() takes it
+  (void)given.count("shift", 1, kMostRanks);  // flows_of() takes it
   const TrafficSampling sampling{.window = given.seconds("window"),
-                                 .warmup = in_range("warmup", kMostWindows),
-                                 .windows = in_range("windows", kMostWindows)};
+                                 .warmup = static_cast<std::size_t>(given.count("warmup", 1, kMostWindows)),
+                                 .windows = static_cast<std::size_t>(given.count("windows", 1, kMostWindows))};
   if (sampling.window.count < 0.01 || sampling.window.count > 10)
     throw BadParameter(fmt::format("window: {:g} s is not from 10 ms to 10 s", sampling.window.count));
   return sampling;

@@ -9,7 +9,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "probes/core/words.h"
 #include "probes/verbs/port_facts.h"
@@ -34,10 +33,7 @@ enum class Ordering { relaxed, strict };
 /// address, which the kernel module nvidia-peermem resolves (ibv_reg_mr).
 enum class Registration { host, dma_buf, peermem };
 
-constexpr auto words_of(Registration) {
-  using enum Registration;
-  return std::to_array<Word<Registration>>({{host, "host"}, {dma_buf, "dma_buf"}, {peermem, "peermem"}});
-}
+constexpr auto words_of(Registration) { return names_as_words<Registration>(); }
 
 /// Registered memory, page-aligned and filled with zeros.
 class RegisteredMemory {

@@ -19,32 +19,27 @@ namespace assay::verbs {
 /// The functions of libibverbs. Posting and polling go through the device's context and need none.
 struct VerbsFunctions {
   Library library = Library::open("libibverbs.so.1", "libibverbs (rdma-core)");
-  decltype(&::ibv_get_device_list) get_device_list =
-      library.symbol<decltype(&::ibv_get_device_list)>("ibv_get_device_list");
-  decltype(&::ibv_free_device_list) free_device_list =
-      library.symbol<decltype(&::ibv_free_device_list)>("ibv_free_device_list");
-  decltype(&::ibv_get_device_name) get_device_name =
-      library.symbol<decltype(&::ibv_get_device_name)>("ibv_get_device_name");
-  decltype(&::ibv_open_device) open_device = library.symbol<decltype(&::ibv_open_device)>("ibv_open_device");
-  decltype(&::ibv_close_device) close_device = library.symbol<decltype(&::ibv_close_device)>("ibv_close_device");
-  decltype(&::ibv_query_device) query_device = library.symbol<decltype(&::ibv_query_device)>("ibv_query_device");
-  decltype(&::ibv_query_port) query_port = library.symbol<decltype(&::ibv_query_port)>("ibv_query_port");
-  decltype(&::ibv_alloc_pd) alloc_pd = library.symbol<decltype(&::ibv_alloc_pd)>("ibv_alloc_pd");
-  decltype(&::ibv_dealloc_pd) dealloc_pd = library.symbol<decltype(&::ibv_dealloc_pd)>("ibv_dealloc_pd");
-  decltype(&::ibv_reg_mr) reg_mr = library.symbol<decltype(&::ibv_reg_mr)>("ibv_reg_mr");
-  decltype(&::ibv_dereg_mr) dereg_mr = library.symbol<decltype(&::ibv_dereg_mr)>("ibv_dereg_mr");
-  decltype(&::ibv_create_cq) create_cq = library.symbol<decltype(&::ibv_create_cq)>("ibv_create_cq");
-  decltype(&::ibv_destroy_cq) destroy_cq = library.symbol<decltype(&::ibv_destroy_cq)>("ibv_destroy_cq");
-  decltype(&::ibv_create_qp) create_qp = library.symbol<decltype(&::ibv_create_qp)>("ibv_create_qp");
-  decltype(&::ibv_modify_qp) modify_qp = library.symbol<decltype(&::ibv_modify_qp)>("ibv_modify_qp");
-  decltype(&::ibv_destroy_qp) destroy_qp = library.symbol<decltype(&::ibv_destroy_qp)>("ibv_destroy_qp");
-  decltype(&::ibv_wc_status_str) wc_status_str = library.symbol<decltype(&::ibv_wc_status_str)>("ibv_wc_status_str");
+  decltype(&::ibv_get_device_list) get_device_list = library.function("ibv_get_device_list");
+  decltype(&::ibv_free_device_list) free_device_list = library.function("ibv_free_device_list");
+  decltype(&::ibv_get_device_name) get_device_name = library.function("ibv_get_device_name");
+  decltype(&::ibv_open_device) open_device = library.function("ibv_open_device");
+  decltype(&::ibv_close_device) close_device = library.function("ibv_close_device");
+  decltype(&::ibv_query_device) query_device = library.function("ibv_query_device");
+  decltype(&::ibv_query_port) query_port = library.function("ibv_query_port");
+  decltype(&::ibv_alloc_pd) alloc_pd = library.function("ibv_alloc_pd");
+  decltype(&::ibv_dealloc_pd) dealloc_pd = library.function("ibv_dealloc_pd");
+  decltype(&::ibv_reg_mr) reg_mr = library.function("ibv_reg_mr");
+  decltype(&::ibv_dereg_mr) dereg_mr = library.function("ibv_dereg_mr");
+  decltype(&::ibv_create_cq) create_cq = library.function("ibv_create_cq");
+  decltype(&::ibv_destroy_cq) destroy_cq = library.function("ibv_destroy_cq");
+  decltype(&::ibv_create_qp) create_qp = library.function("ibv_create_qp");
+  decltype(&::ibv_modify_qp) modify_qp = library.function("ibv_modify_qp");
+  decltype(&::ibv_destroy_qp) destroy_qp = library.function("ibv_destroy_qp");
+  decltype(&::ibv_wc_status_str) wc_status_str = library.function("ibv_wc_status_str");
   /// Since rdma-core 27; passes optional access flags on. Null in an older library: it has only strict ordering.
-  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 =
-      library.optional_symbol<decltype(&::ibv_reg_mr_iova2)>("ibv_reg_mr_iova2");
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2 = library.optional_function("ibv_reg_mr_iova2");
   /// Since rdma-core 34; null in an older library.
-  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr =
-      library.optional_symbol<decltype(&::ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr");
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr = library.optional_function("ibv_reg_dmabuf_mr");
 };
 
 /// Frees a handle of libibverbs by the function that the library gave for it.

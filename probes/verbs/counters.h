@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "probes/core/probe.h"
-#include "probes/core/record.h"
 
 namespace assay {
 class MachineTree;

@@ -12,7 +12,6 @@
 #include "probes/core/link_modes.h"
 #include "probes/core/machine_tree.h"
 #include "probes/cuda/gpu_memory.h"
-#include "probes/verbs/port_choice.h"
 
 namespace assay::verbs {
 namespace {
@@ -25,12 +24,6 @@ std::string shared_parameters(const Parameters& given) {
 }
 
 constexpr std::int64_t kMaxTrafficClass = 255, kMaxServiceLevel = 15;
-
-std::int64_t in_range(const Parameters& given, std::string_view name, std::int64_t most) {
-  const std::int64_t value = given.count(name);
-  if (value < 0 || value > most) throw BadParameter(fmt::format("{}: {} is not from 0 to {}", name, value, most));
-  return value;
-}
 
 std::uint8_t ack_timeout_in(const Parameters& given) {
   const Seconds wanted = given.seconds("ack_timeout");
@@ -133,8 +126,8 @@ RdmaEndpointSetup::RdmaEndpointSetup(const Parameters& given, int rank)
       stall_limit_(given.seconds("stall_limit")),
       root_(given.text("root")),
       wish_{.mtu = given.text("mtu"),
-            .traffic_class = static_cast<int>(in_range(given, "traffic_class", kMaxTrafficClass)),
-            .service_level = static_cast<int>(in_range(given, "service_level", kMaxServiceLevel)),
+            .traffic_class = static_cast<int>(given.count("traffic_class", 0, kMaxTrafficClass)),
+            .service_level = static_cast<int>(given.count("service_level", 0, kMaxServiceLevel)),
             .ack_timeout = ack_timeout_in(given)} {
   const MachineTree tree(root_);
   place_.emplace(given, tree, rank);

@@ -9,7 +9,6 @@
 #include "probes/core/record.h"
 #include "probes/verbs/adapter.h"
 #include "probes/verbs/endpoint.h"
-#include "probes/verbs/port_facts.h"
 
 namespace assay::verbs {
 

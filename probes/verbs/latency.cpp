@@ -257,14 +257,12 @@ struct Wanted {
 
 Wanted wanted_of(const Parameters& given) {
   const std::int64_t messages = given.count("messages"), batches = given.count("batches"),
-                     warmup = given.count("warmup");
+                     warmup = given.count("warmup", 1, kMaxSamples);
   const auto sizes = parse_sizes(given.text("sizes"));
   if (messages < 1 || batches < 1 || messages > kMaxSamples || batches > kMaxSamples / messages) {
     throw BadParameter(
         fmt::format("messages: {} in {} batches are not from 1 to {} samples", messages, batches, kMaxSamples));
   }
-  if (warmup < 1 || warmup > kMaxSamples)
-    throw BadParameter(fmt::format("warmup: {} is not from 1 to {}", warmup, kMaxSamples));
   if (sizes.front().count < 2 || sizes.back() > kMaxMessage) {
     throw BadParameter(
         fmt::format("sizes: {} and {} B are not all from 2 B to 64 MiB", sizes.front().count, sizes.back().count));

@@ -2,7 +2,6 @@
 #include "probes/verbs/port_choice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <ranges>
 #include <stdexcept>
 #include <tuple>
@@ -12,6 +11,7 @@
 
 #include "probes/core/machine_tree.h"
 #include "probes/core/probe.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::verbs {
 namespace {
@@ -26,18 +26,11 @@ std::string_view for_rank(std::string_view wanted, int rank) {
   return parts[std::min(static_cast<std::size_t>(rank), parts.size() - 1)];
 }
 
-std::optional<int> whole(std::string_view text) {
-  int value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// The NUMA node of "numa:1"; nothing for other text.
 std::optional<int> node_of(std::string_view wanted) {
   constexpr std::string_view kPrefix = "numa:";
   if (!wanted.starts_with(kPrefix)) return std::nullopt;
-  const auto node = whole(wanted.substr(kPrefix.size()));
+  const auto node = whole_number<int>(wanted.substr(kPrefix.size()));
   if (!node || *node < 0)
     throw BadParameter(fmt::format("device: '{}' is not numa: and the number of a NUMA node", wanted));
   return node;
@@ -114,7 +107,7 @@ std::vector<PortFacts> candidate_ports(const std::vector<PortFacts>& ports, std:
 
 const Gid& choose_gid(const PortFacts& port, std::string_view wanted) {
   if (wanted != "auto") {
-    const auto index = whole(wanted);
+    const auto index = whole_number<int>(wanted);
     if (!index) throw BadParameter(fmt::format("gid_index: '{}' is neither a number nor auto", wanted));
     const auto found = std::ranges::find(port.gids, *index, &Gid::index);
     if (found != port.gids.end()) return *found;
@@ -131,7 +124,7 @@ const Gid& choose_gid(const PortFacts& port, std::string_view wanted) {
 int choose_mtu(int mine, int other, std::string_view wanted) {
   const int both = std::min(mine, other);
   if (wanted == "auto") return both;
-  const auto asked = whole(wanted);
+  const auto asked = whole_number<int>(wanted);
   if (!asked || *asked > both) {
     throw std::runtime_error(fmt::format(
         "mtu: {} B is more than the ports have, {} and {} B; raise the MTU of their interfaces", wanted, mine, other));

@@ -8,18 +8,12 @@
 #include <arpa/inet.h>
 
 #include "probes/core/machine_tree.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::verbs {
 namespace {
 
 constexpr int kMaxGids = 1024;  // the largest tables have 256 entries
-
-std::optional<int> whole_number(std::string_view text, int base = 10) {
-  int value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// "4: ACTIVE" without the number.
 std::string after_colon(const std::optional<std::string>& text) {
@@ -35,7 +29,7 @@ bool is_empty_gid(std::string_view value) {
 std::vector<Gid> read_gids(const MachineTree& tree, const std::string& port) {
   std::vector<Gid> gids;
   for (const auto& name : tree.names(port + "/gids")) {
-    const auto index = whole_number(name);
+    const auto index = whole_number<int>(name);
     const auto value = tree.text(port + "/gids/" + name);
     if (!index || *index < 0 || *index >= kMaxGids || !value || is_empty_gid(*value)) continue;
     // The kernel refuses the attributes of an entry without an address; the entry itself reads as zeros.
@@ -68,7 +62,7 @@ PortFacts read_port(const MachineTree& tree, const std::string& device, int numb
   if (const auto node = tree.number(directory + "/device/numa_node"); node && *node >= 0)
     facts.numa_node = static_cast<int>(*node);
   if (const auto lid = tree.text(port + "/lid"); lid && lid->starts_with("0x")) {
-    if (const auto value = whole_number(lid->substr(2), 16); value && *value != 0) facts.lid = value;
+    if (const auto value = whole_number<int>(lid->substr(2), 16); value && *value != 0) facts.lid = value;
   }
   const auto named = std::ranges::find_if(facts.gids, [](const Gid& gid) { return !gid.interface.empty(); });
   if (named != facts.gids.end()) facts.interface = named->interface;
@@ -96,7 +90,7 @@ RateWords parse_rate(std::string_view text) {
   const std::string_view inside = tail.substr(open + 1, close - open - 1);
   const auto cross = inside.find('X');
   if (cross == std::string_view::npos) return words;
-  words.width = whole_number(inside.substr(0, cross));
+  words.width = whole_number<int>(inside.substr(0, cross));
   if (cross + 2 <= inside.size() && inside[cross + 1] == ' ') words.speed = inside.substr(cross + 2);
   return words;
 }
@@ -106,7 +100,7 @@ std::vector<PortFacts> read_ports(const MachineTree& tree) {
   for (const auto& device : tree.names("sys/class/infiniband")) {
     std::vector<int> numbers;
     for (const auto& name : tree.names("sys/class/infiniband/" + device + "/ports")) {
-      if (const auto number = whole_number(name); number && *number > 0) numbers.push_back(*number);
+      if (const auto number = whole_number<int>(name); number && *number > 0) numbers.push_back(*number);
     }
     std::ranges::sort(numbers);
     for (const int number : numbers) ports.push_back(read_port(tree, device, number));

@@ -23,11 +23,7 @@ constexpr std::int64_t kMaxDepth = 1024;
 }  // namespace
 
 MessagePlan stream_plan(const Parameters& given, Bytes size, std::string_view sizes) {
-  const std::int64_t pairs = given.count("qps"), depth = given.count("depth");
-  if (pairs < 1 || pairs > kMaxQueuePairs)
-    throw BadParameter(fmt::format("qps: {} is not from 1 to {}", pairs, kMaxQueuePairs));
-  if (depth < 2 || depth > kMaxDepth)
-    throw BadParameter(fmt::format("depth: {} is not from 2 to {}", depth, kMaxDepth));
+  const std::int64_t pairs = given.count("qps", 1, kMaxQueuePairs), depth = given.count("depth", 2, kMaxDepth);
   if (size.count < 2 || size > kMaxMessage)
     throw BadParameter(fmt::format("{}: {} B is not from 2 B to 64 MiB", sizes, size.count));
   return plan_messages(size, pairs, depth, given.bytes("buffer"));

@@ -3,7 +3,6 @@
 #include "reports/commons/commons.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // comparison: two judged runs: their requirements, their results, and significant differences.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -27,17 +26,7 @@ enum class Finding {
   not_compared,  ///< the figures do not mean the same, or one side has none
 };
 
-constexpr auto words_of(Finding) {
-  using enum Finding;
-  return std::to_array<Word<Finding>>({{worse, "worse"},
-                                       {better, "better"},
-                                       {different, "different"},
-                                       {small, "small"},
-                                       {equal, "equal"},
-                                       {not_shown, "not_shown"},
-                                       {too_few, "too_few"},
-                                       {not_compared, "not_compared"}});
-}
+constexpr auto words_of(Finding) { return names_as_words<Finding>(); }
 
 /// Strata of the test of a requirement's values.
 enum class Design {
@@ -45,10 +34,7 @@ enum class Design {
   subjects,  ///< the values of all subjects, because the runs have none in common
 };
 
-constexpr auto words_of(Design) {
-  using enum Design;
-  return std::to_array<Word<Design>>({{attempts, "attempts"}, {subjects, "subjects"}});
-}
+constexpr auto words_of(Design) { return names_as_words<Design>(); }
 
 /// One run of the two.
 using Side = dossier::OpenedRun;

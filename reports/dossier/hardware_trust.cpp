@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <variant>
 
 #include <openssl/core_names.h>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "probes/core/error.h"
-#include "reports/dossier/keys.h"
 #include "reports/dossier/moment.h"
 #include "reports/dossier/trust.h"
 #include "reports/page/content.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "reports/dossier/keys.h"
-#include "reports/dossier/statement.h"
 #include "reports/dossier/verify.h"
 
 namespace assay::dossier {

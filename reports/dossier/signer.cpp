@@ -1,10 +1,7 @@
 // signer: the form of the word decides, and of a file its contents.
 #include "reports/dossier/signer.h"
 
-#include <expected>
 #include <filesystem>
-#include <memory>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -15,7 +12,6 @@
 #include "probes/core/text.h"
 #include "probes/core/units.h"
 #include "reports/dossier/certificate.h"
-#include "reports/dossier/keys.h"
 #include "reports/dossier/ssh_key.h"
 #include "reports/dossier/token.h"
 

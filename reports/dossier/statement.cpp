@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
-#include <string>
 
 #include <fmt/ranges.h>
 

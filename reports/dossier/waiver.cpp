@@ -11,8 +11,6 @@
 #include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/dsse.h"
-#include "reports/dossier/statement.h"
-#include "reports/dossier/trust_rules.h"
 
 namespace assay::dossier {
 namespace {

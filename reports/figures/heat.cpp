@@ -55,10 +55,8 @@ std::string draw_cells(const HeatMap& map, const Place& place) {
   }
   std::string svg = fmt::format("<g transform=\"translate({:.2f} {:.2f}) scale({:.3f} {:.3f})\">\n", place.x, place.y,
                                 place.width, place.height);
-  for (const auto& [shade, path] : fills)
-    svg += fmt::format("<path class=\"cell {}\" d=\"{}\"/>\n", shade_class(shade), path);
-  for (const auto& [shade, path] : strokes)
-    svg += fmt::format("<path class=\"stroke {}\" d=\"{}\"/>\n", shade_class(shade), path);
+  for (const auto& [shade, path] : fills) svg += fmt::format("<path class=\"cell s-{}\" d=\"{}\"/>\n", shade, path);
+  for (const auto& [shade, path] : strokes) svg += fmt::format("<path class=\"stroke s-{}\" d=\"{}\"/>\n", shade, path);
   svg += "</g>\n";
   for (const auto& cell : map.cells) {
     if (cell.text.empty()) continue;
@@ -129,8 +127,7 @@ double legend_height(std::size_t rows) { return kLegendRow * (static_cast<double
 std::string draw_legend(const std::set<Shade>& shades, bool margins, double x, double y) {
   std::string svg = svg_text(x, y + 9, "start", "mark", margins ? "distance to acceptance limit" : "outcome");
   double at = y + kLegendRow;
-  for (const Shade shade : kShades) {
-    if (!shades.contains(shade)) continue;
+  for (const Shade shade : shades) {
     const HeatMap one{.cells = {{.shade = shade}}};
     svg += draw_cells(one, {.x = x, .y = at, .width = 13, .height = 13}) +
            svg_text(x + 19, at + 10, "start", "label", shade_words(shade, margins));

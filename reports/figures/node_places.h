@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "orchestrator/site/site.h"
 #include "reports/figures/heat.h"

@@ -1,7 +1,6 @@
 // rail_chart: a matrix of rails (rows) by leaves (columns).
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

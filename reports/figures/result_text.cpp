@@ -5,9 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 

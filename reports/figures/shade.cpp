@@ -33,34 +33,6 @@ Shade shade_of(const judge::Result& result) {
   return Shade::error;
 }
 
-std::string shade_class(Shade shade) {
-  switch (shade) {
-    case Shade::pass_wide:
-      return "s-pass_wide";
-    case Shade::pass_middle:
-      return "s-pass_middle";
-    case Shade::pass_narrow:
-      return "s-pass_narrow";
-    case Shade::guard_band:
-      return "s-guard_band";
-    case Shade::open_pass:
-      return "s-open_pass";
-    case Shade::open_fail:
-      return "s-open_fail";
-    case Shade::fail_near:
-      return "s-fail_near";
-    case Shade::fail_far:
-      return "s-fail_far";
-    case Shade::inconclusive:
-      return "s-inconclusive";
-    case Shade::not_measured:
-      return "s-not_measured";
-    case Shade::error:
-      return "s-error";
-  }
-  return "s-error";
-}
-
 std::string shade_words(Shade shade, bool margins) {
   switch (shade) {
     case Shade::pass_wide:

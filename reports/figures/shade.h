@@ -4,11 +4,12 @@
 #include <string>
 
 #include "orchestrator/judge/overall/ranking.h"
+#include "probes/core/words.h"
 
 namespace assay::figures {
 
-/// From good to bad; an undecided figure is near its limit, or 10 % or more from it; the last three are no figure, and
-/// are drawn with strokes so that no colour or grey is taken for good.
+/// From good to bad, the order of a legend; an undecided figure is near its limit, or 10 % or more from it; the last
+/// three are no figure, and are drawn with strokes so that no colour or grey is taken for good.
 enum class Shade {
   pass_wide,
   pass_middle,
@@ -23,10 +24,7 @@ enum class Shade {
   error
 };
 
-/// Every shade, in the order of a legend.
-inline constexpr Shade kShades[] = {Shade::pass_wide,    Shade::pass_middle,  Shade::pass_narrow, Shade::guard_band,
-                                    Shade::open_pass,    Shade::open_fail,    Shade::fail_near,   Shade::fail_far,
-                                    Shade::inconclusive, Shade::not_measured, Shade::error};
+constexpr auto words_of(Shade) { return names_as_words<Shade>(); }
 
 using judge::acceptance_margin;
 using judge::is_worse;
@@ -34,9 +32,6 @@ using judge::is_worse;
 /// The class of `result`: its outcome, and how far: of a pass from the acceptance limit (5 % and 20 %), of failed and
 /// undecided results from the limit (10 %), however wide the guard band is.
 Shade shade_of(const judge::Result& result);
-
-/// The class in the style sheet: "s-pass_wide".
-std::string shade_class(Shade shade);
 
 /// Text of a legend for `shade`; `margins` is whether the results have a distance at all.
 std::string shade_words(Shade shade, bool margins);

@@ -11,12 +11,10 @@
 #include "orchestrator/files/difference.h"
 #include "probes/core/how_many.h"
 #include "probes/core/utc_time.h"
-#include "reports/dossier/canonical_json.h"
 #include "reports/dossier/certificate.h"
 #include "reports/dossier/sign.h"
 #include "reports/dossier/verify.h"
 #include "reports/evidence/tree.h"
-#include "reports/joint/part.h"
 #include "reports/joint/statement.h"
 
 namespace assay::joint {

@@ -3,7 +3,6 @@
 #include "reports/joint/part.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 

@@ -18,10 +18,7 @@ namespace assay::joint {
 /// How dossiers are joined: those of several sites side by side, or those of one site that has grown.
 enum class Kind { merge, expand };
 
-constexpr auto words_of(Kind) {
-  using enum Kind;
-  return std::to_array<Word<Kind>>({{merge, "merge"}, {expand, "expand"}});
-}
+constexpr auto words_of(Kind) { return names_as_words<Kind>(); }
 
 /// Signers of dossiers, and the expectations of each.
 struct Trust {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "orchestrator/drift/report.h"
 #include "reports/nightly/nights.h"

@@ -1,7 +1,6 @@
 // rma: the folder that a vendor asks for with a part that is sent back, signed by the operator.
 #pragma once
 
-#include <expected>
 #include <optional>
 #include <string>
 #include <vector>

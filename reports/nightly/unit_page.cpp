@@ -2,8 +2,6 @@
 #include "reports/nightly/unit_page.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,7 +12,6 @@
 #include "reports/figures/axis.h"
 #include "reports/figures/html.h"
 #include "reports/figures/svg.h"
-#include "reports/nightly/nights.h"
 #include "reports/nightly/shell.h"
 
 namespace assay::nightly {

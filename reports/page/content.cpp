@@ -2,7 +2,6 @@
 #include "reports/page/content.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>

@@ -6,9 +6,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 // pdf: the printed report as a file, drawn by a browser or WeasyPrint of this machine.
 #pragma once
 
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/metering/site_agreement.h"
-#include "orchestrator/judge/metering/site_evidence.h"
 #include "orchestrator/plan/metered.h"
 #include "probes/core/statistics.h"
 #include "probes/core/utc_time.h"

@@ -32,11 +32,7 @@ struct Answer {
 /// Why no run can answer a row.
 enum class Outside { organisational, contract, not_measurable };
 
-constexpr auto words_of(Outside) {
-  using enum Outside;
-  return std::to_array<Word<Outside>>(
-      {{organisational, "organisational"}, {contract, "contract"}, {not_measurable, "not_measurable"}});
-}
+constexpr auto words_of(Outside) { return names_as_words<Outside>(); }
 
 /// One demand, paraphrased. It has answers, all of which it needs, or `outside`.
 struct Row {

@@ -7,7 +7,6 @@
 
 #include "orchestrator/judge/overall/ranking.h"
 #include "probes/core/text.h"
-#include "reports/exports/cells.h"
 
 namespace assay::requirements {
 namespace {

@@ -22,11 +22,7 @@ namespace assay::requirements {
 /// State of a row in a run.
 enum class State { met, not_met, not_tested, outside };
 
-constexpr auto words_of(State) {
-  using enum State;
-  return std::to_array<Word<State>>(
-      {{met, "met"}, {not_met, "not_met"}, {not_tested, "not_tested"}, {outside, "outside"}});
-}
+constexpr auto words_of(State) { return names_as_words<State>(); }
 
 /// A requirement of the plan that answers a row, and its cells.
 struct Answering {

@@ -17,7 +17,6 @@
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
 #include "reports/compare/shown.h"
-#include "reports/spot_check/challenge.h"
 
 namespace assay::spot_check {
 namespace {

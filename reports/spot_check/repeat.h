@@ -1,7 +1,6 @@
 // repeat: repeated measurements of the cells of a draw, compared with the dossier.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <optional>
@@ -21,10 +20,7 @@ enum class Repetition {
   open,          ///< cells were not measured again, or too few figures to show any change
 };
 
-constexpr auto words_of(Repetition) {
-  using enum Repetition;
-  return std::to_array<Word<Repetition>>({{repeated, "repeated"}, {contradicted, "contradicted"}, {open, "open"}});
-}
+constexpr auto words_of(Repetition) { return names_as_words<Repetition>(); }
 
 /// One subject of a drawn cell: of a cell of a node each of its devices.
 struct RepeatedCell {

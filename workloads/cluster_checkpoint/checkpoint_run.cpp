@@ -230,22 +230,17 @@ class CheckpointRun {
 /// The port and path of copies by verbs; nothing if they go over TCP.
 std::optional<VerbsWish> verbs_wish(const Parameters& given) {
   if (given.text("peer_transport") == "tcp") return std::nullopt;
-  const auto in_range = [&](const char* name, std::int64_t most) {
-    const std::int64_t value = given.count(name);
-    if (value < 0 || value > most) throw BadParameter(fmt::format("{}: {} is not from 0 to {}", name, value, most));
-    return static_cast<int>(value);
-  };
   return VerbsWish{.device = given.text("device"),
                    .gid_index = given.text("gid_index"),
-                   .traffic_class = in_range("traffic_class", 255),
-                   .service_level = in_range("service_level", 15),
+                   .traffic_class = static_cast<int>(given.count("traffic_class", 0, 255)),
+                   .service_level = static_cast<int>(given.count("service_level", 0, 15)),
                    .one_machine = given.text("clients") != "nodes"};
 }
 
 }  // namespace
 
 TierSettings tier_settings(const Parameters& given, int world) {
-  (void)cluster_storage::count_in_range(given, "repetitions", kMostRepetitions);
+  (void)given.count("repetitions", 1, kMostRepetitions);
   const auto chunk = given.bytes("chunk").count;
   if (chunk < kChunkMin || chunk > kChunkMax || chunk % cluster_storage::kDirectBlock != 0)
     throw BadParameter("chunk: must be a multiple of 4 KiB from 1 MiB to 64 MiB");
@@ -254,15 +249,14 @@ TierSettings tier_settings(const Parameters& given, int world) {
   cluster_storage::check_shift(given, world);
   TierSettings settings{
       .model = checkpoint_model(given.text("model")),
-      .divisor = static_cast<std::uint64_t>(cluster_storage::count_in_range(given, "divisor", kLargestDivisor)),
+      .divisor = static_cast<std::uint64_t>(given.count("divisor", 1, kLargestDivisor)),
       .tiers = tiers_in(given.text("tiers")),
       .lost = given.text("lost") == "node"     ? Lost::node
               : given.text("lost") == "memory" ? Lost::memory
                                                : Lost::nothing,
       .shift = static_cast<int>(given.count("shift") % world),
-      .threads = static_cast<std::size_t>(cluster_storage::count_in_range(given, "threads", kMostThreads)),
-      .plan = {.chunk = chunk,
-               .depth = static_cast<unsigned>(cluster_storage::count_in_range(given, "queue_depth", kMostDepth))},
+      .threads = static_cast<std::size_t>(given.count("threads", 1, kMostThreads)),
+      .plan = {.chunk = chunk, .depth = static_cast<unsigned>(given.count("queue_depth", 1, kMostDepth))},
       .wait = given.seconds("wait"),
       .verbs = verbs_wish(given),
       .shared = "",

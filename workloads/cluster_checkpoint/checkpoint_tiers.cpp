@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/shard.h"
 #include "workloads/storage/shared/storage_ranks.h"
@@ -57,18 +56,12 @@ void PeerPaths::restore(const std::vector<CheckpointShard>* kept, const std::vec
   exchange_with_peers(*back_tcp_, turn, group_);
 }
 
-std::string_view tier_word(Tier tier) {
-  constexpr std::string_view kWords[] = {"memory", "peer", "local", "shared"};
-  return kWords[static_cast<std::size_t>(tier)];
-}
-
 std::vector<Tier> tiers_in(const std::string& words) {
   std::vector<Tier> tiers;
   std::istringstream list(words);
   for (std::string word; std::getline(list, word, ',');) {
-    const auto* found = std::ranges::find(kTiers, word, tier_word);
-    if (found == std::end(kTiers))
-      throw BadParameter(fmt::format("tiers: '{}' is none of memory, peer, local, shared", word));
+    const auto found = from_word<Tier>(word);
+    if (!found) throw BadParameter(fmt::format("tiers: '{}' is none of {}", word, words_listed<Tier>()));
     if (std::ranges::find(tiers, *found) != tiers.end())
       throw BadParameter(fmt::format("tiers: '{}' is there twice", word));
     tiers.push_back(*found);
@@ -310,14 +303,14 @@ void CheckpointTiers::verify(std::uint64_t step, std::vector<char>& pending, Tie
   for (std::size_t i = 0; i < target_.size(); ++i) {
     if (pending[i] == 0) continue;
     if (wrong[i] == 0) {
-      ++taken.served[std::string(tier_word(tier))];
+      ++taken.served[std::string(word_of(tier))];
       pending[i] = 0;
       continue;
     }
     taken.mismatches += wrong[i];
     if (!taken.first_wrong.empty()) continue;
     taken.first_wrong = fmt::format("{} of {} B of {} in tier {}{}{}", wrong[i], target_[i].size,
-                                    cluster_storage::shard_name(target_[i].number), tier_word(tier),
+                                    cluster_storage::shard_name(target_[i].number), word_of(tier),
                                     failed_[i].empty() ? "" : ": ", failed_[i]);
   }
 }

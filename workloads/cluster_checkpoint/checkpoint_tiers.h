@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "probes/core/filesystem_facts.h"
 #include "probes/core/probe.h"
 #include "probes/core/rendezvous.h"
+#include "probes/core/words.h"
 #include "workloads/cluster_checkpoint/checkpoint_layout.h"
 #include "workloads/cluster_checkpoint/peer_memory.h"
 #include "workloads/cluster_checkpoint/peer_verbs.h"
@@ -64,10 +64,9 @@ class PeerPaths {
 
 /// Where a copy is, nearest first.
 enum class Tier { memory, peer, local, shared };
-inline constexpr Tier kTiers[] = {Tier::memory, Tier::peer, Tier::local, Tier::shared};
-std::string_view tier_word(Tier tier);
+constexpr auto words_of(Tier) { return names_as_words<Tier>(); }
 
-/// The tiers in "memory,peer,shared", in the order of kTiers. Throws BadParameter for an unknown or repeated word, and
+/// The tiers in "memory,peer,shared", in the order of Tier. Throws BadParameter for an unknown or repeated word, and
 /// for none.
 std::vector<Tier> tiers_in(const std::string& words);
 

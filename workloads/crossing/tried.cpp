@@ -2,7 +2,6 @@
 #include "workloads/crossing/tried.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>

@@ -20,11 +20,7 @@ namespace assay::crossing {
 /// answered: the path is open. unclear: nothing left this node, or the answer neither grants nor refuses.
 enum class Outcome { refused, no_answer, answered, unclear };
 
-constexpr auto words_of(Outcome) {
-  using enum Outcome;
-  return std::to_array<Word<Outcome>>(
-      {{refused, "refused"}, {no_answer, "no_answer"}, {answered, "answered"}, {unclear, "unclear"}});
-}
+constexpr auto words_of(Outcome) { return names_as_words<Outcome>(); }
 
 /// An outcome and its evidence: "ICMP type 3 code 13 from 10.0.0.1".
 struct Tried {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <thread>

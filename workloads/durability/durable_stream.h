@@ -2,7 +2,6 @@
 // before the next, and the ledger of acknowledged writes.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <compare>
 #include <cstddef>
@@ -23,10 +22,7 @@ namespace assay::durability {
 /// How a write becomes durable.
 enum class DurableOperation : std::uint8_t { overwrite, append, rename };
 
-constexpr auto words_of(DurableOperation) {
-  using enum DurableOperation;
-  return std::to_array<Word<DurableOperation>>({{overwrite, "overwrite"}, {append, "append"}, {rename, "rename"}});
-}
+constexpr auto words_of(DurableOperation) { return names_as_words<DurableOperation>(); }
 
 /// The place of a block: a slot that is overwritten, a record of a log, a name that files are renamed to.
 struct DurableItem {

@@ -104,8 +104,8 @@ Seconds in_range(const Parameters& given, const char* name) {
 DurabilitySettings durability_settings(const Parameters& given) {
   return {.folder = "",
           .nonce = 0,
-          .streams = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "streams", kMostStreams)),
-          .slots = static_cast<std::uint32_t>(cluster_storage::count_in_range(given, "slots", kMostSlots)),
+          .streams = static_cast<std::uint32_t>(given.count("streams", 1, kMostStreams)),
+          .slots = static_cast<std::uint32_t>(given.count("slots", 1, kMostSlots)),
           .duration = in_range(given, "duration"),
           .stall = in_range(given, "stall"),
           .recovery = in_range(given, "recovery")};

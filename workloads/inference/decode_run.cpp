@@ -18,8 +18,6 @@
 namespace assay::inference {
 namespace {
 
-using train::count_in_range;
-
 constexpr std::uint64_t kInputs = kDecodeInputs;
 constexpr std::size_t kLeastForTail = 100;  // steps of which one is beyond the 99th percentile
 constexpr std::int64_t kMostBatch = 256, kMostContext = 1 << 20, kMostSteps = 100'000;
@@ -175,11 +173,11 @@ DecodePlan DecodePlan::with_layers(std::int64_t layers) const {
 DecodePlan decode_plan(const Parameters& given) {
   const train::ModelCard card = train::model_card(given.text("model"));
   check_model(card.shape);
-  const std::int64_t layers = count_in_range(given, "layers_run", 0, card.shape.layers);
+  const std::int64_t layers = given.count("layers_run", 0, card.shape.layers);
   return {.model = train::with_layers(card.shape, layers > 0 ? layers : card.shape.layers),
           .batches = counts_in(given, "batches", kMostBatch),
           .contexts = counts_in(given, "contexts", kMostContext),
-          .steps = count_in_range(given, "steps", kDecodeRound, kMostSteps),
+          .steps = given.count("steps", kDecodeRound, kMostSteps),
           .numbers = given.text("data") == "ring" ? DecodeNumbers::ring : DecodeNumbers::gaussian};
 }
 

@@ -13,7 +13,6 @@
 #include "workloads/inference/exchange_check.h"
 #include "workloads/inference/kv_shape.h"
 #include "workloads/inference/slot_layout.h"
-#include "workloads/inference/token_payload.h"
 
 namespace assay::inference {
 namespace {

@@ -9,13 +9,11 @@
 
 #include "probes/core/json_io.h"
 #include "workloads/storage/shared/payload.h"
-#include "workloads/train/graph/plan_parameters.h"
 
 namespace assay::inference {
 namespace {
 
 using nlohmann::json;
-using train::count_in_range;
 
 constexpr std::int64_t kMostTokens = 1 << 22, kMostPage = 4096, kMostStreams = 256, kMostTransfers = 10'000;
 constexpr std::size_t kWarmup = 1;  // transfers before those that count, each way: page faults, windows that open
@@ -95,15 +93,15 @@ Sampling fixed(std::vector<double> samples) {
 
 KvPlan kv_plan(const Parameters& given) {
   KvPlan plan{.shape = {.model = train::model_card(given.text("model")).shape,
-                        .tokens = count_in_range(given, "tokens", 1, kMostTokens),
-                        .page = count_in_range(given, "page", 1, kMostPage),
+                        .tokens = given.count("tokens", 1, kMostTokens),
+                        .page = given.count("page", 1, kMostPage),
                         .element = given.count("element"),
-                        .tp = count_in_range(given, "tp", 1, kMostTokens)},
+                        .tp = given.count("tp", 1, kMostTokens)},
               .layout = given.text("layout") == "page" ? KvLayout::page : KvLayout::layer,
-              .streams = static_cast<std::size_t>(count_in_range(given, "streams", 1, kMostStreams)),
-              .transfers = count_in_range(given, "transfers", 1, kMostTransfers)};
+              .streams = static_cast<std::size_t>(given.count("streams", 1, kMostStreams)),
+              .transfers = given.count("transfers", 1, kMostTransfers)};
   const KvShape& shape = plan.shape;
-  const std::int64_t layers = count_in_range(given, "layers_run", 0, shape.model.layers);
+  const std::int64_t layers = given.count("layers_run", 0, shape.model.layers);
   if (layers > 0) plan.shape.model.layers = layers;
   if (shape.element != 1 && shape.element != 2 && shape.element != 4)
     throw BadParameter(fmt::format("element: {} is none of 1, 2 and 4", shape.element));

@@ -266,7 +266,7 @@ class GlooSide {
 void measure(const Parameters& given, const Placement& placement, Recorder& record) {
   const std::string& engine = given.text("engine");
   const std::int64_t here = train::ranks_per_node(given);
-  (void)train::count_in_range(given, "rounds", 1, kMostRounds);
+  (void)given.count("rounds", 1, kMostRounds);
   if (engine != "gloo" && given.text("interface") != host::kRendezvousPort)
     throw BadParameter("interface: engine nccl takes its ports from NCCL_IB_HCA and NCCL_SOCKET_IFNAME on each node");
   const auto part = [&](Rendezvous* group) {

@@ -2,7 +2,6 @@
 #include "workloads/inference/moe_evidence.h"
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
 
 #include "probes/core/statistics.h"

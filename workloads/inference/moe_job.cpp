@@ -14,7 +14,6 @@ namespace assay::inference {
 namespace {
 
 using nlohmann::json;
-using train::count_in_range;
 
 constexpr const char* kProgram = "moe_dispatch_rank";
 constexpr std::int64_t kMostTokens = 1 << 16, kMostRanks = 4096, kMostTopK = 64;
@@ -45,7 +44,7 @@ ExchangeJob exchange_job(const Parameters& given, std::int64_t ranks) {
     throw BadParameter(fmt::format("model: '{}' has no experts; give one that has, such as tiny-moe", card.name));
   if (ranks > kMostRanks) throw BadParameter(fmt::format("ranks_per_node: {} ranks are over {}", ranks, kMostRanks));
   const train::Experts& moe = *card.shape.moe;
-  const std::int64_t each = count_in_range(given, "experts_per_rank", 0, kMostExperts);
+  const std::int64_t each = given.count("experts_per_rank", 0, kMostExperts);
   const std::int64_t experts = each > 0 ? each * ranks : moe.experts;
   if (experts % ranks != 0)
     throw BadParameter(
@@ -57,7 +56,7 @@ ExchangeJob exchange_job(const Parameters& given, std::int64_t ranks) {
   if (moe.top_k > experts || moe.top_k > kMostTopK)
     throw BadParameter(fmt::format("experts_per_rank: {} experts of each token, of {}; at most {} are run", moe.top_k,
                                    experts, std::min(experts, kMostTopK)));
-  ExchangeJob job{.routing = {.tokens = count_in_range(given, "tokens", 1, kMostTokens) * ranks,
+  ExchangeJob job{.routing = {.tokens = given.count("tokens", 1, kMostTokens) * ranks,
                               .experts = experts,
                               .top_k = moe.top_k,
                               .ranks = ranks,

@@ -29,19 +29,7 @@ enum class Family {
   burst
 };
 
-constexpr auto words_of(Family) {
-  using enum Family;
-  return std::to_array<Word<Family>>({{balanced, "balanced"},
-                                      {spread, "spread"},
-                                      {uniform, "uniform"},
-                                      {zipf, "zipf"},
-                                      {hot_expert, "hot_expert"},
-                                      {hot_rank, "hot_rank"},
-                                      {ragged_source, "ragged_source"},
-                                      {empty_rank, "empty_rank"},
-                                      {moving_hotspot, "moving_hotspot"},
-                                      {burst, "burst"}});
-}
+constexpr auto words_of(Family) { return names_as_words<Family>(); }
 
 /// Whether all experts get the same by force, which no router of a model does: such steps flatter, and yield no rate.
 constexpr bool is_forced(Family family) { return family == Family::balanced || family == Family::spread; }

@@ -77,36 +77,26 @@ constexpr double kMilliseconds = 1e3;
 /// The used functions of libcurl.
 struct CurlFunctions {
   Library library;
-  decltype(&::curl_easy_init) init;
-  decltype(&::curl_easy_reset) reset;
-  decltype(&::curl_easy_setopt) set;
-  decltype(&::curl_easy_perform) perform;
-  decltype(&::curl_easy_getinfo) info;
-  decltype(&::curl_easy_strerror) words;
-  decltype(&::curl_easy_cleanup) cleanup;
-  decltype(&::curl_slist_append) append;
-  decltype(&::curl_slist_free_all) free_all;
-  decltype(&::curl_version) version;
+  decltype(&::curl_easy_init) init = library.function("curl_easy_init");
+  decltype(&::curl_easy_reset) reset = library.function("curl_easy_reset");
+  decltype(&::curl_easy_setopt) set = library.function("curl_easy_setopt");
+  decltype(&::curl_easy_perform) perform = library.function("curl_easy_perform");
+  decltype(&::curl_easy_getinfo) info = library.function("curl_easy_getinfo");
+  decltype(&::curl_easy_strerror) words = library.function("curl_easy_strerror");
+  decltype(&::curl_easy_cleanup) cleanup = library.function("curl_easy_cleanup");
+  decltype(&::curl_slist_append) append = library.function("curl_slist_append");
+  decltype(&::curl_slist_free_all) free_all = library.function("curl_slist_free_all");
+  decltype(&::curl_version) version = library.function("curl_version");
 };
 
 namespace {
 
-CurlFunctions curl_functions() {
+Library opened_library() {
   Library library = Library::open("libcurl.so.4", "libcurl");
+  const decltype(&::curl_global_init) init = library.function("curl_global_init");
   // Before any thread uses it, as the library asks; a second call only counts.
-  if (library.symbol<decltype(&::curl_global_init)>("curl_global_init")(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-    throw Skip("libcurl cannot be initialised");
-  return {.library = library,
-          .init = library.symbol<decltype(&::curl_easy_init)>("curl_easy_init"),
-          .reset = library.symbol<decltype(&::curl_easy_reset)>("curl_easy_reset"),
-          .set = library.symbol<decltype(&::curl_easy_setopt)>("curl_easy_setopt"),
-          .perform = library.symbol<decltype(&::curl_easy_perform)>("curl_easy_perform"),
-          .info = library.symbol<decltype(&::curl_easy_getinfo)>("curl_easy_getinfo"),
-          .words = library.symbol<decltype(&::curl_easy_strerror)>("curl_easy_strerror"),
-          .cleanup = library.symbol<decltype(&::curl_easy_cleanup)>("curl_easy_cleanup"),
-          .append = library.symbol<decltype(&::curl_slist_append)>("curl_slist_append"),
-          .free_all = library.symbol<decltype(&::curl_slist_free_all)>("curl_slist_free_all"),
-          .version = library.symbol<decltype(&::curl_version)>("curl_version")};
+  if (init(CURL_GLOBAL_DEFAULT) != CURLE_OK) throw Skip("libcurl cannot be initialised");
+  return library;
 }
 
 /// Takes a part of the body; one that would be too large ends the transfer.
@@ -145,7 +135,7 @@ std::size_t give_body(char* into, std::size_t one, std::size_t count, void* from
 }  // namespace
 
 struct S3Client::Session {
-  explicit Session(S3Bucket of) : bucket(std::move(of)), api(curl_functions()), handle(api.init()) {
+  explicit Session(S3Bucket of) : bucket(std::move(of)), api{.library = opened_library()}, handle(api.init()) {
     if (handle == nullptr) throw std::bad_alloc();
   }
   Session(const Session&) = delete;

@@ -306,7 +306,7 @@ constexpr ProbeSpec kSpec{
 };
 
 void check(const Parameters& given) {
-  (void)cluster_storage::count_in_range(given, "rounds", kMostRounds);
+  (void)given.count("rounds", 1, kMostRounds);
   const auto size = given.bytes("size").count;
   if (size < kSmallest || size > kLargest || size % kMultiple != 0)
     throw BadParameter(fmt::format("size: {} B is not a multiple of 16 B from 4 KiB to 16 MiB", size));

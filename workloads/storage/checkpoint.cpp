@@ -180,13 +180,6 @@ class Job {
   std::vector<std::optional<ShardFooter>> footers_;
 };
 
-std::size_t in_range(const Parameters& given, const char* name, std::int64_t low, std::int64_t high) {
-  const std::int64_t value = given.count(name);
-  if (value < low || value > high)
-    throw BadParameter(fmt::format("{}: {} is not from {} to {}", name, value, low, high));
-  return static_cast<std::size_t>(value);
-}
-
 /// Payload of one rank: an equal share, cut to whole blocks.
 std::size_t shard_size(const Parameters& given, std::size_t ranks) {
   const std::size_t shard = static_cast<std::size_t>(given.bytes("size").count) / ranks / kDirectBlock * kDirectBlock;
@@ -223,15 +216,15 @@ void record_results(Recorder& record, const std::vector<Repetition>& all, double
 }
 
 void measure(const Parameters& given, Recorder& record) {
-  const std::size_t ranks = in_range(given, "ranks", 1, kRanksMax);
-  const std::size_t repetitions = in_range(given, "repetitions", 1, 1000);
+  const std::size_t ranks = static_cast<std::size_t>(given.count("ranks", 1, kRanksMax));
+  const std::size_t repetitions = static_cast<std::size_t>(given.count("repetitions", 1, 1000));
   const auto chunk = static_cast<std::int64_t>(given.bytes("chunk").count);
   if (chunk < kChunkMin || chunk > kChunkMax || chunk % static_cast<std::int64_t>(kDirectBlock) != 0) {
     throw BadParameter("chunk: must be a multiple of 4 KiB from 4 MiB to 64 MiB");
   }
   const std::size_t shard = shard_size(given, ranks);
   const ChunkPlan plan{.chunk = static_cast<std::size_t>(chunk),
-                       .depth = static_cast<unsigned>(in_range(given, "queue_depth", 1, kDepthMax))};
+                       .depth = static_cast<unsigned>(given.count("queue_depth", 1, kDepthMax))};
 
   demand_io_uring();
   const auto facts = filesystem_facts(given.text("directory"));

@@ -27,6 +27,9 @@ Value read(const Functions& call, void* from, Attribute name, Type type) {
   return value;
 }
 
+/// "9.19.0" of CUDNN_VERSION, as cudnn_version_v9.h makes it.
+std::string text_of(std::size_t code) { return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100); }
+
 /// Whether `engine` has no note that sums have no order.
 bool is_ordered(const Functions& call, void* engine) {
   std::array<int, kNotes> notes = {};
@@ -40,31 +43,14 @@ bool is_ordered(const Functions& call, void* engine) {
 }  // namespace
 
 Functions Functions::open() {
-  Functions all{.library = Library::open("libcudnn.so.9", "cuDNN")};
-  const auto find = [&](auto& function, const char* name) {
-    function = all.library.symbol<std::remove_reference_t<decltype(function)>>(name);
-  };
-  find(all.version_code, "cudnnGetVersion");
-  if (all.version_code() < kOldest)
-    throw Skip(fmt::format("cuDNN {} at {} is older than 9.10.2", all.version(), all.library.path()));
-  find(all.status_words, "cudnnGetErrorString");
-  find(all.last_words, "cudnnGetLastErrorString");
-  find(all.create_handle, "cudnnCreate");
-  find(all.destroy_handle, "cudnnDestroy");
-  find(all.set_stream, "cudnnSetStream");
-  find(all.create, "cudnnBackendCreateDescriptor");
-  find(all.destroy, "cudnnBackendDestroyDescriptor");
-  find(all.finalize, "cudnnBackendFinalize");
-  find(all.set, "cudnnBackendSetAttribute");
-  find(all.get, "cudnnBackendGetAttribute");
-  find(all.execute, "cudnnBackendExecute");
-  return all;
+  const Library library = Library::open("libcudnn.so.9", "cuDNN");
+  const decltype(version_code) read = library.function("cudnnGetVersion");
+  const std::size_t code = read();
+  if (code < kOldest) throw Skip(fmt::format("cuDNN {} at {} is older than 9.10.2", text_of(code), library.path()));
+  return {.library = library};
 }
 
-std::string Functions::version() const {
-  const std::size_t code = version_code();  // CUDNN_VERSION of cudnn_version_v9.h
-  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
-}
+std::string Functions::version() const { return text_of(version_code()); }
 
 std::string Functions::words(int status) const {
   std::array<char, 1024> last = {};

@@ -134,18 +134,18 @@ struct Functions {
   static Functions open();
 
   Library library;
-  std::size_t (*version_code)() = nullptr;
-  const char* (*status_words)(int) = nullptr;
-  void (*last_words)(char*, std::size_t) = nullptr;
-  int (*create_handle)(void**) = nullptr;
-  int (*destroy_handle)(void*) = nullptr;
-  int (*set_stream)(void*, CUstream_st*) = nullptr;
-  int (*create)(Kind, void**) = nullptr;
-  int (*destroy)(void*) = nullptr;
-  int (*finalize)(void*) = nullptr;
-  int (*set)(void*, Attribute, Type, std::int64_t, const void*) = nullptr;
-  int (*get)(void*, Attribute, Type, std::int64_t, std::int64_t*, void*) = nullptr;
-  int (*execute)(void*, void*, void*) = nullptr;
+  std::size_t (*version_code)() = library.function("cudnnGetVersion");
+  const char* (*status_words)(int) = library.function("cudnnGetErrorString");
+  void (*last_words)(char*, std::size_t) = library.function("cudnnGetLastErrorString");
+  int (*create_handle)(void**) = library.function("cudnnCreate");
+  int (*destroy_handle)(void*) = library.function("cudnnDestroy");
+  int (*set_stream)(void*, CUstream_st*) = library.function("cudnnSetStream");
+  int (*create)(Kind, void**) = library.function("cudnnBackendCreateDescriptor");
+  int (*destroy)(void*) = library.function("cudnnBackendDestroyDescriptor");
+  int (*finalize)(void*) = library.function("cudnnBackendFinalize");
+  int (*set)(void*, Attribute, Type, std::int64_t, const void*) = library.function("cudnnBackendSetAttribute");
+  int (*get)(void*, Attribute, Type, std::int64_t, std::int64_t*, void*) = library.function("cudnnBackendGetAttribute");
+  int (*execute)(void*, void*, void*) = library.function("cudnnBackendExecute");
 
   /// "9.19.0".
   [[nodiscard]] std::string version() const;

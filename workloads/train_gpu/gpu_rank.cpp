@@ -5,7 +5,6 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>

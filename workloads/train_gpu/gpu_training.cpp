@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "probes/collective/limits.h"
-#include "probes/core/statistics.h"
 #include "workloads/train/graph/virtual_time.h"
 #include "workloads/train/step/rank_job.h"
 #include "workloads/train/step/step_evidence.h"

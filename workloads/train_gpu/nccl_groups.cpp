@@ -13,26 +13,9 @@ namespace assay::train_gpu {
 namespace {
 
 /// Names that both needs() and of() use.
-const char* name_of(train::Group group) {
-  switch (group) {
-    case train::Group::tp:
-      return "tp";
-    case train::Group::cp:
-      return "cp";
-    case train::Group::replicas:
-      return "replicas";
-    case train::Group::ep:
-      return "ep";
-    case train::Group::expert_replicas:
-      return "expert_replicas";
-    case train::Group::pp:
-      return "pp";
-    default:
-      throw std::logic_error("this group has no collectives on GPUs");
-  }
-}
 std::string name_of(train::Group group, int lane) {
-  return fmt::format("{}{}", name_of(group), lane == 0 ? "" : " beside");
+  if (group == train::Group::none) throw std::logic_error("this group has no collectives on GPUs");
+  return fmt::format("{}{}", group, lane == 0 ? "" : " beside");
 }
 std::string channel_name(int channel) { return fmt::format("messages {}", channel); }
 

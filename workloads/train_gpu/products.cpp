@@ -30,28 +30,21 @@ struct Products::State {
   /// The functions used of the library.
   struct Functions {
     Library library;
-    decltype(&::cublasLtGetProperty) property = library.symbol<decltype(&::cublasLtGetProperty)>("cublasLtGetProperty");
-    decltype(&::cublasLtGetStatusString) words =
-        library.symbol<decltype(&::cublasLtGetStatusString)>("cublasLtGetStatusString");
-    decltype(&::cublasLtCreate) create = library.symbol<decltype(&::cublasLtCreate)>("cublasLtCreate");
-    decltype(&::cublasLtDestroy) destroy = library.symbol<decltype(&::cublasLtDestroy)>("cublasLtDestroy");
-    decltype(&::cublasLtMatmulDescInit_internal) description_init =
-        library.symbol<decltype(&::cublasLtMatmulDescInit_internal)>("cublasLtMatmulDescInit_internal");
-    decltype(&::cublasLtMatmulDescSetAttribute) description_set =
-        library.symbol<decltype(&::cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
-    decltype(&::cublasLtMatrixLayoutInit_internal) layout_init =
-        library.symbol<decltype(&::cublasLtMatrixLayoutInit_internal)>("cublasLtMatrixLayoutInit_internal");
-    decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set =
-        library.symbol<decltype(&::cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute");
+    decltype(&::cublasLtGetProperty) property = library.function("cublasLtGetProperty");
+    decltype(&::cublasLtGetStatusString) words = library.function("cublasLtGetStatusString");
+    decltype(&::cublasLtCreate) create = library.function("cublasLtCreate");
+    decltype(&::cublasLtDestroy) destroy = library.function("cublasLtDestroy");
+    decltype(&::cublasLtMatmulDescInit_internal) description_init = library.function("cublasLtMatmulDescInit_internal");
+    decltype(&::cublasLtMatmulDescSetAttribute) description_set = library.function("cublasLtMatmulDescSetAttribute");
+    decltype(&::cublasLtMatrixLayoutInit_internal) layout_init = library.function("cublasLtMatrixLayoutInit_internal");
+    decltype(&::cublasLtMatrixLayoutSetAttribute) layout_set = library.function("cublasLtMatrixLayoutSetAttribute");
     decltype(&::cublasLtMatmulPreferenceInit_internal) preference_init =
-        library.symbol<decltype(&::cublasLtMatmulPreferenceInit_internal)>("cublasLtMatmulPreferenceInit_internal");
+        library.function("cublasLtMatmulPreferenceInit_internal");
     decltype(&::cublasLtMatmulPreferenceSetAttribute) preference_set =
-        library.symbol<decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
-    decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic =
-        library.symbol<decltype(&::cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
-    decltype(&::cublasLtMatmulAlgoCheck) check =
-        library.symbol<decltype(&::cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck");
-    decltype(&::cublasLtMatmul) matmul = library.symbol<decltype(&::cublasLtMatmul)>("cublasLtMatmul");
+        library.function("cublasLtMatmulPreferenceSetAttribute");
+    decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic = library.function("cublasLtMatmulAlgoGetHeuristic");
+    decltype(&::cublasLtMatmulAlgoCheck) check = library.function("cublasLtMatmulAlgoCheck");
+    decltype(&::cublasLtMatmul) matmul = library.function("cublasLtMatmul");
 
     void demand(cublasStatus_t status, std::string_view what) const {
       if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, words(status)));

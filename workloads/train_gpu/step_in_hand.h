@@ -13,11 +13,7 @@ namespace assay::train_gpu {
 
 /// "all_reduce", or the kind of an operation that moves nothing.
 constexpr std::string_view word_of(const train::Op& op) {
-  constexpr std::string_view kMotions[] = {"none", "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                                           "send", "receive",    "exchange",   "exchange_sums"};
-  constexpr std::string_view kKinds[] = {"gemm", "attention", "elementwise", "collective", "optimizer"};
-  return op.kind == train::OpKind::collective ? kMotions[static_cast<std::size_t>(op.motion)]
-                                              : kKinds[static_cast<std::size_t>(op.kind)];
+  return op.kind == train::OpKind::collective ? assay::word_of(op.motion) : assay::word_of(op.kind);
 }
 
 /// The call that a device is at: the first whose mark it has not passed, as has_passed(place of the call) says. A rank

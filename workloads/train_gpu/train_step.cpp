@@ -162,9 +162,9 @@ train::AttentionKind attention_named(std::string_view word) {
 
 train::RankJob job_of(const Parameters& given, std::int64_t ranks) {
   train::RankJob job = train::job_on(given, ranks);
-  (void)train::count_in_range(given, "warmup_steps", 1, kMostWarmup);
-  const auto block = train::count_in_range(given, "block", 2, kMostBlock);
-  (void)train::count_in_range(given, "steps", block, kMostSteps);
+  (void)given.count("warmup_steps", 1, kMostWarmup);
+  const auto block = given.count("block", 2, kMostBlock);
+  (void)given.count("steps", block, kMostSteps);
   job.data = train::data_mode_named(given.text("data"));
   job.factors = train::factor_type_named(given.text("type"));
   job.beside = given.text("overlap") == "beside";

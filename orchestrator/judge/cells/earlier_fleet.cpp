@@ -1,7 +1,5 @@
 // earlier_fleet: the references of a whole run, without judging its cells; declared in references.h.
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 
 #include "orchestrator/judge/cells/references.h"
 

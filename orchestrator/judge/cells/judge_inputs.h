@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "orchestrator/judge/cells/subject_count.h"
-#include "orchestrator/judge/decide/steadiness.h"
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/plan/passes.h"
 #include "orchestrator/plan/plan.h"

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/cells/conditions.h"
 #include "orchestrator/judge/cells/unjudged.h"
 #include "orchestrator/plan/repeat.h"
 #include "probes/core/json_io.h"

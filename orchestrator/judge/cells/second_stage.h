@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/verdict.h"

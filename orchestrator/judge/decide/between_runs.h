@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "orchestrator/judge/decide/attempts_estimate.h"
 #include "probes/core/description.h"

@@ -1,8 +1,6 @@
 // chance: shortfalls that a whole fleet shows by chance, or that are too small to matter, reject nothing.
 #pragma once
 
-#include <vector>
-
 #include "orchestrator/judge/verdict.h"
 
 namespace assay::judge {

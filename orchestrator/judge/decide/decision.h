@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "orchestrator/judge/decide/attempts_estimate.h"

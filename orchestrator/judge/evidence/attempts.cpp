@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
-#include <optional>
 #include <system_error>
 
 #include "orchestrator/judge/evidence/packing.h"

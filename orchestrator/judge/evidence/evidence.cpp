@@ -3,7 +3,6 @@
 #include "orchestrator/judge/evidence/evidence.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "orchestrator/judge/evidence/tpm_answer.h"
 #include "probes/core/text.h"
 #include "probes/core/utc_time.h"
+#include "probes/core/whole_number.h"
 
 namespace assay::judge {
 namespace {
@@ -320,9 +320,7 @@ std::optional<int> rank_in(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const std::string_view stem = name.substr(0, name.rfind('.'));
   const std::string_view digits = stem.substr(stem.rfind('.') + 1);  // behind a companion's name, if there is one
-  int rank = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-  return read.ec == std::errc{} && read.ptr == digits.data() + digits.size() ? std::optional(rank) : std::nullopt;
+  return whole_number<int>(digits);
 }
 
 std::expected<Record, InputError> record_of(const plan::Plan& plan, const plan::Step& step, const Attempt& attempt,

@@ -2,8 +2,6 @@
 #include "orchestrator/judge/evidence/evidence_reader.h"
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string_view>

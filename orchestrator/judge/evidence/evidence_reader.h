@@ -7,8 +7,6 @@
 #include <expected>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>

@@ -1,7 +1,6 @@
 // hardware_answer: what the answers of a node's TPM and of its GPUs to the question of an attempt have in common.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,17 +28,7 @@ enum class AnswerOutcome {
   other_root,       ///< the certificate of the key has no chain to an expected root
 };
 
-constexpr auto words_of(AnswerOutcome) {
-  using enum AnswerOutcome;
-  return std::to_array<Word<AnswerOutcome>>({{answered, "answered"},
-                                             {not_asked, "not_asked"},
-                                             {no_tpm, "no_tpm"},
-                                             {no_answer, "no_answer"},
-                                             {wrong_challenge, "wrong_challenge"},
-                                             {broken, "broken"},
-                                             {unknown_key, "unknown_key"},
-                                             {other_root, "other_root"}});
-}
+constexpr auto words_of(AnswerOutcome) { return names_as_words<AnswerOutcome>(); }
 
 /// Takes numbers and blocks from the front of bytes. A short one makes it bad, and everything after it empty.
 class ByteReader {

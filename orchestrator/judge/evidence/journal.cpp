@@ -1,7 +1,6 @@
 // journal: appends one line for each event and calls fsync after it.
 #include "orchestrator/judge/evidence/journal.h"
 
-#include <map>
 #include <set>
 
 #include <fmt/format.h>

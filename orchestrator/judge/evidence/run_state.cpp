@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 
 #include <fcntl.h>
@@ -13,8 +12,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "orchestrator/judge/evidence/journal.h"
 
 namespace assay::judge {
 namespace {

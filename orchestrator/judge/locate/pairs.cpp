@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "orchestrator/judge/locate/pair_matrix.h"
-#include "orchestrator/judge/locate/part_pairs.h"
 #include "orchestrator/judge/locate/searches.h"
 
 namespace assay::judge {

@@ -2,10 +2,8 @@
 #include "orchestrator/judge/locate/part_pairs.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 

@@ -23,7 +23,6 @@
 
 #include <fmt/format.h>
 
-#include "orchestrator/judge/cells/judge.h"
 #include "orchestrator/judge/locate/knees.h"
 #include "orchestrator/judge/locate/pairs.h"
 #include "orchestrator/site/planes.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
 #include <map>
 #include <memory>
 #include <optional>

@@ -6,15 +6,12 @@
 // agreement_of() (probes/meters) compares the windows; the line through the three levels gives gain and offset.
 #include "orchestrator/judge/metering/site_agreement.h"
 
-#include <array>
 #include <optional>
 #include <set>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "probes/meters/agreement.h"
-#include "probes/meters/load_shape.h"
 
 namespace assay::judge {
 namespace {

@@ -9,8 +9,6 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <variant>
 
 #include <fmt/format.h>

@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include "orchestrator/judge/metering/site_efficiency.h"
-#include "probes/core/step_response.h"
 
 namespace assay::judge {
 namespace {

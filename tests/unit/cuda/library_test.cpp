@@ -43,7 +43,8 @@ TEST(library, a_missing_library_is_a_skip_that_names_it_and_where_it_was_sought)
 TEST(library, a_library_in_a_named_folder_is_opened_and_its_functions_called) {
   const auto library = Library::open(kFake, "the fake", kFolder);
   EXPECT_EQ(library.path(), kFolder + "/" + kFake);
-  EXPECT_EQ(library.symbol<decltype(&::fake_library_answer)>("fake_library_answer")(), 42);
+  const decltype(&::fake_library_answer) answer = library.function("fake_library_answer");
+  EXPECT_EQ(answer(), 42);
 }
 
 TEST(library, the_environment_names_folders_too) {
@@ -59,8 +60,10 @@ TEST(library, the_first_of_several_names_that_is_there_is_taken) {
 
 TEST(library, a_missing_function_is_a_skip_that_names_it) {
   const auto library = Library::open(kFake, "the fake", kFolder);
-  const std::string text = skip_text([&] { (void)library.symbol<void (*)()>("no_such_function"); });
+  const std::string text = skip_text([&] { (void)library.function("no_such_function"); });
   EXPECT_TRUE(contains(text, "has no function no_such_function")) << text;
+  const decltype(&::fake_library_answer) newer = library.optional_function("no_such_function");
+  EXPECT_EQ(newer, nullptr);
 }
 
 TEST(library, another_major_version_is_a_skip_that_names_both) {

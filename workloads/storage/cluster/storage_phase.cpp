@@ -2,7 +2,6 @@
 #include "workloads/storage/cluster/storage_phase.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include <fcntl.h>

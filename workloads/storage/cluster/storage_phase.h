@@ -49,10 +49,7 @@ std::uint64_t mixed_operations(std::uint64_t reads, std::uint64_t writes, double
 /// Work of the streams of a phase.
 enum class Move { write, read, mixed };
 
-constexpr auto words_of(Move) {
-  using enum Move;
-  return std::to_array<Word<Move>>({{write, "write"}, {read, "read"}, {mixed, "mixed"}});
-}
+constexpr auto words_of(Move) { return names_as_words<Move>(); }
 
 /// Settings of all phases of a run. A stream is one thread of one rank; rank r has the streams from r x threads on.
 struct StorageSettings {

@@ -252,10 +252,10 @@ void check_storage(const Parameters& given, int world) {
   const auto block = given.bytes("block").count;
   if (block < 512 || block > kLargestBlock || block % 8 != 0)
     throw BadParameter(fmt::format("block: {} B is not a multiple of 8 B from 512 B to 64 MiB", block));
-  const auto threads = static_cast<std::uint64_t>(count_in_range(given, "threads", kMostThreads));
-  (void)count_in_range(given, "depth", kMostDepth);
-  (void)count_in_range(given, "repetitions", kMostRepetitions);
-  (void)count_in_range(given, "read_percent", 99);
+  const auto threads = static_cast<std::uint64_t>(given.count("threads", 1, kMostThreads));
+  (void)given.count("depth", 1, kMostDepth);
+  (void)given.count("repetitions", 1, kMostRepetitions);
+  (void)given.count("read_percent", 1, 99);
   if (given.bytes("size").count < threads * block * 2)
     throw BadParameter(fmt::format("size: {} B are less than two transfers of {} B for each of {} threads",
                                    given.bytes("size").count, block, threads));
@@ -263,7 +263,7 @@ void check_storage(const Parameters& given, int world) {
   if (duration_s < kLeastDuration_s || duration_s > kLongestDuration_s)
     throw BadParameter(fmt::format("duration: {:g} s is not from 100 ms to 10 min", duration_s));
   check_shift(given, world);
-  if (given.text("operation") == "interference" && count_in_range(given, "victims", kMostRanks) >= world)
+  if (given.text("operation") == "interference" && given.count("victims", 1, kMostRanks) >= world)
     throw BadParameter(fmt::format("victims: {} of {} ranks leave none that could disturb them; give 1 to {}",
                                    given.count("victims"), world, world - 1));
 }

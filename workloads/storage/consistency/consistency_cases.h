@@ -1,7 +1,6 @@
 // consistency_cases: operations of one node of a group on files, and their effect on another.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,19 +27,7 @@ enum class ConsistencyCase {
   listing
 };
 
-constexpr auto words_of(ConsistencyCase) {
-  using enum ConsistencyCase;
-  return std::to_array<Word<ConsistencyCase>>({{new_file, "new_file"},
-                                               {overwrite, "overwrite"},
-                                               {held_open, "held_open"},
-                                               {size, "size"},
-                                               {append, "append"},
-                                               {append_together, "append_together"},
-                                               {exclusive, "exclusive"},
-                                               {rename, "rename"},
-                                               {unlink, "unlink"},
-                                               {listing, "listing"}});
-}
+constexpr auto words_of(ConsistencyCase) { return names_as_words<ConsistencyCase>(); }
 
 /// Settings of all rounds.
 struct ConsistencySettings {

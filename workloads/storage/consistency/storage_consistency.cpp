@@ -86,7 +86,7 @@ constexpr ProbeSpec kSpec{
 };
 
 void check(const Parameters& given) {
-  (void)count_in_range(given, "rounds", kMostRounds);
+  (void)given.count("rounds", 1, kMostRounds);
   const auto size = given.bytes("size").count;
   if (size < kSmallest || size > kLargest || size % kMultiple != 0)
     throw BadParameter(fmt::format("size: {} B is not a multiple of 32 B from 4 KiB to 16 MiB", size));

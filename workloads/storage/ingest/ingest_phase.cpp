@@ -6,7 +6,6 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -17,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include "probes/core/probe.h"
-#include "workloads/storage/shared/cold_read.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/direct_file.h"
 #include "workloads/storage/shared/payload.h"

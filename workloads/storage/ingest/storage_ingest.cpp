@@ -138,14 +138,13 @@ constexpr ProbeSpec kSpec{
 double in_force(double given, double of_model) { return given > 0 ? given : of_model; }
 
 void check(const Parameters& given, int world) {
-  (void)count_in_range(given, "accelerators", kMostAccelerators);
-  (void)count_in_range(given, "readers", kMostReaders);
-  (void)count_in_range(given, "ahead", kMostAhead);
-  (void)count_in_range(given, "repetitions", kMostRepetitions);
-  if (count_in_range(given, "steps", kMostSteps) < 2)
+  (void)given.count("accelerators", 1, kMostAccelerators);
+  (void)given.count("readers", 1, kMostReaders);
+  (void)given.count("ahead", 1, kMostAhead);
+  (void)given.count("repetitions", 1, kMostRepetitions);
+  if (given.count("steps", 1, kMostSteps) < 2)
     throw BadParameter("steps: of 1 step nothing is left, since the first does not count; give at least 2");
-  if (given.count("batch") < 0 || given.count("batch") > kMostBatch)
-    throw BadParameter(fmt::format("batch: {} is not from 0 to {}", given.count("batch"), kMostBatch));
+  (void)given.count("batch", 0, kMostBatch);
   const auto record = given.bytes("record").count;
   if (record > kLargestRecord || (record > 0 && record < kDirectBlock))
     throw BadParameter(fmt::format("record: {} B is neither 0 nor from 4 KiB to 4 GiB", record));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 
 #include "probes/core/descriptor.h"
 #include "probes/core/probe.h"
+#include "probes/core/whole_number.h"
 #include "workloads/storage/shared/concurrent_work.h"
 #include "workloads/storage/shared/payload.h"
 #include "workloads/storage/shared/storage_ranks.h"
@@ -30,10 +30,7 @@ constexpr std::string_view kMoved = "moved-";
 constexpr std::size_t kDigits = 8;
 
 std::optional<std::uint64_t> number_in(std::string_view digits) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (digits.size() != kDigits || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
+  return digits.size() == kDigits ? whole_number<std::uint64_t>(digits) : std::nullopt;
 }
 
 using nlohmann::json;

@@ -48,15 +48,7 @@ class ListingCheck {
 /// Work of the streams of a phase.
 enum class MetadataMove { create, stat, read, rename, readdir, unlink };
 
-constexpr auto words_of(MetadataMove) {
-  using enum MetadataMove;
-  return std::to_array<Word<MetadataMove>>({{create, "create"},
-                                            {stat, "stat"},
-                                            {read, "read"},
-                                            {rename, "rename"},
-                                            {readdir, "readdir"},
-                                            {unlink, "unlink"}});
-}
+constexpr auto words_of(MetadataMove) { return names_as_words<MetadataMove>(); }
 
 /// Settings of all phases of a run. Rank r has the streams from r x threads on.
 struct MetadataSettings {

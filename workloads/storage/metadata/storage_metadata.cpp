@@ -98,9 +98,9 @@ constexpr ProbeSpec kSpec{
 };
 
 void check(const Parameters& given, int world) {
-  (void)count_in_range(given, "threads", kMostThreads);
-  (void)count_in_range(given, "files", kMostFiles);
-  (void)count_in_range(given, "repetitions", kMostRepetitions);
+  (void)given.count("threads", 1, kMostThreads);
+  (void)given.count("files", 1, kMostFiles);
+  (void)given.count("repetitions", 1, kMostRepetitions);
   if (given.bytes("size").count > kLargestFile)
     throw BadParameter(
         fmt::format("size: {} B are more than 1 MiB, which is no small file", given.bytes("size").count));

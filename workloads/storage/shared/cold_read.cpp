@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <sstream>
 #include <system_error>
-#include <vector>
 
 #include "probes/core/host_facts.h"
 #include "probes/core/text.h"

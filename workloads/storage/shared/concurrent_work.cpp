@@ -1,7 +1,6 @@
 // concurrent_work: runs the threads, collects their times, and throws a failure of one on.
 #include "workloads/storage/shared/concurrent_work.h"
 
-#include <chrono>
 #include <exception>
 #include <semaphore>
 #include <thread>

@@ -2,7 +2,6 @@
 #include "workloads/storage/shared/shard.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdio>
 #include <cstring>

@@ -73,12 +73,6 @@ void check_ranks(const Parameters& given, const std::vector<json>& ranks, const 
 
 }  // namespace
 
-std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t most) {
-  const auto count = given.count(name);
-  if (count < 1 || count > most) throw BadParameter(fmt::format("{}: {} is not from 1 to {}", name, count, most));
-  return count;
-}
-
 std::vector<json> gather_words(Rendezvous& group, const json& mine) {
   std::vector<json> all;
   for (const auto& words : group.all_gather(mine.dump()))
@@ -112,7 +106,7 @@ void record_ranks(const StorageRanks& ranks, Recorder& record) {
 }
 
 void check_shift(const Parameters& given, int world) {
-  if (count_in_range(given, "shift", kMostRanks) % world != 0) return;
+  if (given.count("shift", 1, kMostRanks) % world != 0) return;
   throw BadParameter(fmt::format("shift: {} of {} ranks lets each read its own files; give 1 to {}",
                                  given.count("shift"), world, world - 1));
 }

@@ -20,9 +20,6 @@ namespace assay::cluster_storage {
 /// More ranks than any fleet has; sums with a rank stay in an int.
 inline constexpr std::int64_t kMostRanks = 1'000'000;
 
-/// The parameter, which must be from 1 to `most`. Throws BadParameter.
-std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t most);
-
 /// Largest use of the storage by a run.
 struct StorageNeeds {
   std::uint64_t bytes = 0;  ///< a tenth more must be free

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <cblas.h>
 
-#include "workloads/train/engine/collective_queue.h"
 #include "workloads/train/engine/executor.h"
 
 namespace assay::train {

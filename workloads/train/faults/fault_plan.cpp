@@ -1,19 +1,12 @@
 // fault_plan: lists the cases in a fixed order, and finds the operation of a graph at which a fault strikes.
 #include "workloads/train/faults/fault_plan.h"
 
-#include <algorithm>
-#include <array>
 #include <functional>
 
 #include <fmt/format.h>
 
 namespace assay::train {
 namespace {
-
-constexpr std::array<std::string_view, 4> kKinds = {"kill", "hang", "cut", "slow"};
-constexpr std::array<std::string_view, 5> kPhases = {"forward", "backward", "reduce", "optimizer", "save"};
-
-constexpr std::array<std::string_view, 4> kTiers = {"own", "memory", "local", "shared"};
 
 using Wanted = std::function<bool(const Op&)>;
 
@@ -39,11 +32,6 @@ std::optional<std::size_t> reduction(const std::vector<Op>& ops) {
 
 }  // namespace
 
-std::string_view word_of(FaultKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
-std::string_view word_of(StepPhase phase) { return kPhases.at(static_cast<std::size_t>(phase)); }
-
-std::string_view word_of(Tier tier) { return kTiers.at(static_cast<std::size_t>(tier)); }
-
 std::string text_of(const FaultCase& one) {
   return fmt::format("{} of rank {} in {} of step {}", word_of(one.kind), one.rank, word_of(one.phase), one.step);
 }
@@ -54,14 +42,14 @@ FaultPlan fault_plan(std::string_view kinds, std::string_view phases, std::int64
                      std::int64_t ranks) {
   FaultPlan plan{.save_every = save_every, .steps = 0, .cases = {}};
   for (std::int64_t round = 0; round < rounds; ++round) {
-    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-      if (kinds != "all" && kinds != kKinds[kind]) continue;
-      for (std::size_t phase = 0; phase < kPhases.size(); ++phase) {
-        if (phases != "all" && phases != kPhases[phase]) continue;
-        const bool saving = kPhases[phase] == "save";
+    for (const auto& [kind, kind_word] : words_of(FaultKind{})) {
+      if (kinds != "all" && kinds != kind_word) continue;
+      for (const auto& [phase, phase_word] : words_of(StepPhase{})) {
+        if (phases != "all" && phases != phase_word) continue;
+        const bool saving = phase == StepPhase::save;
         const std::int64_t into = saving ? plan.steps_per_case() : save_every + save_every / 2;
-        plan.cases.push_back({.kind = static_cast<FaultKind>(kind),
-                              .phase = static_cast<StepPhase>(phase),
+        plan.cases.push_back({.kind = kind,
+                              .phase = phase,
                               .step = plan.steps + into,
                               .rank = static_cast<std::int64_t>(plan.cases.size()) % ranks});
         plan.steps += plan.steps_per_case();

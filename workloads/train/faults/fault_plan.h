@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "probes/core/words.h"
 #include "workloads/train/graph/step_graph.h"
 
 namespace assay::train {
@@ -16,13 +17,13 @@ namespace assay::train {
 /// kill: SIGKILL. hang: SIGSTOP. cut: the kernel drops all that arrives over the network. slow: computes at an eighth
 /// of its speed, which is no reason to be replaced.
 enum class FaultKind { kill, hang, cut, slow };
+constexpr auto words_of(FaultKind) { return names_as_words<FaultKind>(); }
 /// The part of a step in which it strikes; save: while the rank's state is written.
 enum class StepPhase { forward, backward, reduce, optimizer, save };
+constexpr auto words_of(StepPhase) { return names_as_words<StepPhase>(); }
 
 inline constexpr std::string_view kFaultWords = "all kill hang cut slow";
 inline constexpr std::string_view kPhaseWords = "all forward backward reduce optimizer save";
-std::string_view word_of(FaultKind kind);
-std::string_view word_of(StepPhase phase);
 
 /// One injected fault.
 struct FaultCase {
@@ -59,7 +60,7 @@ std::optional<std::size_t> op_of(StepPhase phase, const std::vector<Op>& ops);
 /// Where a state is restored from, the nearest first. own: this rank's memory. memory: that of the rank after it.
 /// local: a file on its node. shared: a file that every node can read.
 enum class Tier { own, memory, local, shared };
-std::string_view word_of(Tier tier);
+constexpr auto words_of(Tier) { return names_as_words<Tier>(); }
 
 /// Time from a fault to the step that it struck being done again, part by part, in s.
 struct Recovery {

@@ -142,18 +142,17 @@ FaultJob job_of(const Parameters& given, const Placement& placement) {
   const std::int64_t here = ranks_per_node(given), world = here * placement.world;
   if (world < 2)
     throw BadParameter("ranks_per_node: the loss of a single rank is noticed by no other; give at least 2 on one node");
-  FaultJob job{
-      .job = job_on(given, world),
-      .faults = {},
-      .heartbeat = {.period = given.seconds("heartbeat"), .missed = count_in_range(given, "missed", 2, kMostMissed)},
-      .ranks_per_node = sized(here),
-      .shared = {}};
+  FaultJob job{.job = job_on(given, world),
+               .faults = {},
+               .heartbeat = {.period = given.seconds("heartbeat"), .missed = given.count("missed", 2, kMostMissed)},
+               .ranks_per_node = sized(here),
+               .shared = {}};
   if (!(job.heartbeat.period.count >= 0.01 && job.heartbeat.period.count <= 60))
     throw BadParameter("heartbeat: not from 10ms to 60s");
   job.job.data = data_mode_named(given.text("data"));
   job.job.beside = given.text("overlap") == "beside";
-  job.faults = fault_plan(given.text("faults"), given.text("phases"), count_in_range(given, "rounds", 1, kMostRounds),
-                          count_in_range(given, "save_every", 2, kMostSaveEvery), world);
+  job.faults = fault_plan(given.text("faults"), given.text("phases"), given.count("rounds", 1, kMostRounds),
+                          given.count("save_every", 2, kMostSaveEvery), world);
   if (given.text("corrupt") != "none") job.corrupt = given.text("corrupt") == "memory" ? Tier::memory : Tier::local;
   return job;
 }
@@ -237,7 +236,7 @@ collective::WatchedRanks::Programs programs_of(const FaultJob& job, const collec
 /// The part of this node.
 void take_part(const Parameters& given, const Placement& placement, Recorder& record, Rendezvous* group) {
   FaultJob job = job_of(given, placement);
-  const auto spares = count_in_range(given, "spares", 0, kMostSpares);
+  const auto spares = given.count("spares", 0, kMostSpares);
   const Library library = Library::open("libgloo.so.0", "Gloo");
   const gloo::RankFile file("fault_resume_rank");
   const auto local = folder_in(given.text("local"));

@@ -54,9 +54,6 @@ inline constexpr Parameter kReferenceParameter = choice(
     "one_rank: exact steps are compared with those of one rank that does all of it; none: only with themselves and "
     "with the replicas");
 
-/// The whole number `name`, from `least` to `most`. Throws BadParameter for another.
-std::int64_t count_in_range(const Parameters& given, const char* name, std::int64_t least, std::int64_t most);
-
 /// Ranks of each node. Throws BadParameter for none and for more than 256.
 std::int64_t ranks_per_node(const Parameters& given);
 

@@ -1,7 +1,6 @@
 // step_edges: derives the pairs from the groups, and puts each pair into the first stage in which both ranks are free.
 #include "workloads/train/graph/step_edges.h"
 
-#include <algorithm>
 #include <set>
 
 #include "workloads/train/graph/step_graph.h"

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "probes/core/words.h"
 #include "workloads/train/graph/parallel_plan.h"
 
 namespace assay::train {
 
 /// Kind of an operation, as an engine runs it.
 enum class OpKind { gemm, attention, elementwise, collective, optimizer };
+constexpr auto words_of(OpKind) { return names_as_words<OpKind>(); }
 /// Which part of the step it belongs to. `input` is the gradient of an operand, `weight` that of a weight.
 enum class Pass { forward, input, weight, update };
 /// Computation or movement.
@@ -42,8 +44,10 @@ enum class Role {
 };
 /// Which ranks a collective is among.
 enum class Group { none, tp, cp, ep, pp, replicas, expert_replicas };
+constexpr auto words_of(Group) { return names_as_words<Group>(); }
 /// Kind of a collective. `exchange` passes blocks round a ring, `exchange_sums` adds to them on their way.
 enum class Motion { none, all_reduce, all_gather, reduce_scatter, all_to_all, send, receive, exchange, exchange_sums };
+constexpr auto words_of(Motion) { return names_as_words<Motion>(); }
 
 /// One operation.
 struct Op {

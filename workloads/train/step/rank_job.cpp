@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "probes/core/json_fields.h"
 #include "probes/core/json_io.h"
 

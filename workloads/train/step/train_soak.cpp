@@ -204,7 +204,7 @@ void record_errors(const MachineErrors& before, const MachineErrors& after, Reco
 
 void measure(const Parameters& given, Recorder& record) {
   const SoakTimes times = times_of(given);
-  (void)count_in_range(given, "warmup_steps", 1, kMostWarmup);
+  (void)given.count("warmup_steps", 1, kMostWarmup);
   const std::int64_t here = ranks_of(given);
   RankJob job = job_on(given, here);
   job.data = data_mode_named(given.text("data"));

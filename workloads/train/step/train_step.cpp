@@ -211,10 +211,10 @@ class TimedTraining {
 /// does not divide, or is not run by this engine.
 RankJob job_of(const Parameters& given, std::int64_t ranks) {
   RankJob job = job_on(given, ranks);
-  (void)count_in_range(given, "warmup_steps", 1, kMostWarmup);
-  const auto block = count_in_range(given, "block", 2, kMostBlock);
-  (void)count_in_range(given, "steps", block, kMostSteps);
-  if (given.count("project_ranks") != 0) (void)count_in_range(given, "project_ranks", job.plan.world(), kMostProjected);
+  (void)given.count("warmup_steps", 1, kMostWarmup);
+  const auto block = given.count("block", 2, kMostBlock);
+  (void)given.count("steps", block, kMostSteps);
+  if (given.count("project_ranks") != 0) (void)given.count("project_ranks", job.plan.world(), kMostProjected);
   job.data = data_mode_named(given.text("data"));
   job.beside = given.text("overlap") == "beside";
   return job;
