@@ -75,7 +75,8 @@ if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries an
       ENVIRONMENT "ASSAY_CROSSING_ROUNDS=$<IF:$<STREQUAL:${what},keys_20>,20,2>;ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
   endforeach()
 endif()
-add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
+add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
+  tenants:Judged tenants:Swept tenants:ByHandle CONFIGURATIONS cluster)
 set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
 # A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
