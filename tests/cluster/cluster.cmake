@@ -23,11 +23,11 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Three clusters at a time, which mostly wait; each has networks of its own, and a lock for what runs one after the other. Those whose outcome
 # depends on speeds have the machine for themselves. cluster.cluster is in every run; the others are in -C cluster, and those of storage, of
 # training steps and of serving in -C storage and -C train.
-set(one_cluster cluster faults resume)
+set(one_cluster cluster resume)
 set(storage_areas storage storage_probes checkpoint durability gluster ganesha rados_gateway crossing_gateway power_cut nfs_kernel local_disks)
 set(train_areas train inference)
 set(classes_of_fleet Fleet)  # the rest is in cluster.healthy
-foreach(area cluster faults fleet resume ${storage_areas} ${train_areas})
+foreach(area cluster fleet resume ${storage_areas} ${train_areas})
   set(only_in CONFIGURATIONS cluster)
   set(labels cluster)
   set(fixture "")
@@ -75,10 +75,13 @@ if(TARGET verbs_bandwidth)  # classes without sockets, over made-up libraries an
       ENVIRONMENT "ASSAY_CROSSING_ROUNDS=$<IF:$<STREQUAL:${what},keys_20>,20,2>;ASSAY_E2E=${CMAKE_BINARY_DIR};ASSAY_CROSSING=$<TARGET_FILE:crossing_refused>;FAKE_RDMA_CM=$<TARGET_FILE:fake_rdma_cm>;FAKE_VERBS=${CMAKE_BINARY_DIR}/tests/fakes/verbs;FAKE_CUDA=${CMAKE_BINARY_DIR}/tests/fakes/cuda;PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
   endforeach()
 endif()
-add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/tenants_test.py CONFIGURATIONS cluster)
+add_test(NAME cluster.tenants COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
+  tenants:Judged tenants:Swept tenants:ByHandle CONFIGURATIONS cluster)
 set_tests_properties(cluster.tenants PROPERTIES LABELS cluster SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK other_cluster COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
-# A minute of silence, and one in which ssh sees that a network is cut: both at the same time.
+# Each lane waits a minute: for a node that lies, and half of it for a dead one; for one that is silent, or for ssh to see that a network is cut.
+add_test(NAME cluster.faults COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py
+  faults:Faults,faults:FullDisk faults:LyingNode CONFIGURATIONS cluster)
 add_test(NAME cluster.silence COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py silence:Frozen silence:CutOff
   CONFIGURATIONS cluster)
 add_test(NAME cluster.speeds COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/side_by_side.py fabric:OneRailPairs
@@ -89,11 +92,11 @@ add_test(NAME cluster.fabric COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE
 add_test(NAME cluster.busy COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/links_test.py BusyFleet CONFIGURATIONS long)
 add_test(NAME cluster.contrast COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/contrast_test.py CONFIGURATIONS long)
 add_test(NAME cluster.healthy COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/fleet_test.py Healthy CONFIGURATIONS long)
-set_tests_properties(cluster.silence cluster.speeds cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
+set_tests_properties(cluster.faults cluster.silence cluster.speeds cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 100
   ENVIRONMENT "ASSAY_E2E=${cluster_installation};PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/e2e")
-set_tests_properties(cluster.silence cluster.speeds PROPERTIES LABELS cluster)
+set_tests_properties(cluster.faults cluster.silence cluster.speeds PROPERTIES LABELS cluster)
 set_tests_properties(cluster.fabric cluster.busy cluster.contrast cluster.healthy PROPERTIES LABELS "cluster;long")
-set_tests_properties(cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
+set_tests_properties(cluster.faults cluster.silence PROPERTIES RESOURCE_LOCK one_cluster)
 set_tests_properties(cluster.speeds cluster.fabric cluster.busy cluster.healthy cluster.fleet cluster.storage cluster.train cluster.inference PROPERTIES RUN_SERIAL ON)
 # Open vSwitch between two namespaces, a virtual machine whose kernel encrypts, and one with emulated drives, with the build's own probes.
 add_test(NAME cluster.open_vswitch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cluster/open_vswitch_test.py CONFIGURATIONS cluster)

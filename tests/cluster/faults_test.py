@@ -73,6 +73,8 @@ class Faults(ClusterBench):
         self.assertEqual(agent.read_bytes(), right)
         self.check_aftermath()
 
+
+class LyingNode(ClusterBench):
     def test_a_node_that_lies_about_its_agent_is_named_and_contained(self):
         self.assertEqual(self.accept_on_cluster(requirement("r")).returncode, 0)
         node = self.cluster["n02"]

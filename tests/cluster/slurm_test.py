@@ -43,6 +43,8 @@ class OnSlurm(SlurmBench):
             if not line.startswith((find("slurmd"), "slurmstepd:"))
         ]
 
+
+class Healthy(OnSlurm):
     def test_eight_nodes_are_accepted_through_one_srun(self):
         done = self.accept_on_cluster(requirement("r"), requirement("s", value=200))
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
@@ -81,25 +83,6 @@ class OnSlurm(SlurmBench):
         self.assertEqual(set(self.outcomes().values()), {"pass"}, self.reasons())
         self.check_aftermath()
 
-    def test_a_dead_slurmd_is_named_and_the_others_are_judged(self):
-        self.slurm.kill_on(self.cluster["n03"])
-        done = self.accept_on_cluster(requirement("r"))
-        self.assertEqual(done.returncode, 3, done.stderr)
-        self.assert_only_culprit("n03")
-        self.assertEqual(self.outcomes()[("r", "n03")], "not_measured")
-        self.assertIn("n03", self.reasons()[("r", "n03")])
-        self.check_aftermath()
-
-    def test_a_node_that_dies_in_mid_step_is_named_and_the_others_are_judged(self):
-        process = self.start_on_cluster(*(requirement(f"r{i}", "slow", value=100 + i) for i in range(4)))
-        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02", SLURM_PATIENCE_S)
-        self.cluster["n02"].kill()
-        self.assertEqual(process.wait(240), 3)
-        self.assert_only_culprit("n02")
-        lost = [reason for (_, node), reason in self.reasons().items() if node == "n02"]
-        self.assertTrue(any("lost" in reason for reason in lost), lost)
-        self.check_aftermath()
-
     def test_a_head_that_is_killed_leaves_nothing_and_the_run_goes_on_later(self):
         process = self.start_on_cluster(*(requirement(f"r{i}", "slow", value=100 + i) for i in range(4)))
         wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02", SLURM_PATIENCE_S)
@@ -110,6 +93,29 @@ class OnSlurm(SlurmBench):
         done = self.assay("run", "--resume", self.run_directory)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(set(self.outcomes().values()), {"pass"}, self.reasons())
+
+
+class DeadSlurmd(OnSlurm):
+    def test_a_dead_slurmd_is_named_and_the_others_are_judged(self):
+        self.slurm.kill_on(self.cluster["n03"])
+        done = self.accept_on_cluster(requirement("r"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assert_only_culprit("n03")
+        self.assertEqual(self.outcomes()[("r", "n03")], "not_measured")
+        self.assertIn("n03", self.reasons()[("r", "n03")])
+        self.check_aftermath()
+
+
+class DeadNode(OnSlurm):
+    def test_a_node_that_dies_in_mid_step_is_named_and_the_others_are_judged(self):
+        process = self.start_on_cluster(*(requirement(f"r{i}", "slow", value=100 + i) for i in range(4)))
+        wait_for(lambda: self.begun("fake_probe-n02"), "a step runs on n02", SLURM_PATIENCE_S)
+        self.cluster["n02"].kill()
+        self.assertEqual(process.wait(240), 3)
+        self.assert_only_culprit("n02")
+        lost = [reason for (_, node), reason in self.reasons().items() if node == "n02"]
+        self.assertTrue(any("lost" in reason for reason in lost), lost)
+        self.check_aftermath()
 
 
 if __name__ == "__main__":

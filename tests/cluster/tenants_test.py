@@ -64,6 +64,8 @@ class Tenants(ClusterBench):
             if result["step"]
         }
 
+
+class Judged(Tenants):
     def test_closed_paths_pass_and_the_report_has_their_matrix(self):
         done = self.run_apart(
             ("blue-ssh", "tcp", self.addresses["n01"], {"port": PORT}),
@@ -105,6 +107,15 @@ class Tenants(ClusterBench):
         explained = self.assay("drift", "explain", "n04", "--db", self.scratch / "history.db")
         self.assertIn("note on fleet: new rules on leaf 3", explained.stdout)
 
+    def test_without_an_answered_control_nothing_is_judged(self):
+        done = self.run_apart(("nobody", "tcp", "10.77.200.1", {"port": PORT}))
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        for outcome, reason in self.cells().values():
+            self.assertEqual(outcome, "inconclusive")
+            self.assertIn("The same attempt by a node of the path's own tenant ended in control no_answer", reason)
+
+
+class Swept(Tenants):
     def sweep(self, night, site):
         words = (
             "--profile",
@@ -135,6 +146,8 @@ class Tenants(ClusterBench):
         self.assertEqual([one["node"] for one in closed], ["n04"])
         self.assertTrue(closed[0]["words"].endswith("None since 2026-01-07."), closed)
 
+
+class ByHandle(Tenants):
     @unittest.skipIf("nfs" in MISSING, "nfs-ganesha is not installed")
     def test_an_export_is_open_by_its_handle_to_the_tenant_with_one_beside_it(self):
         (self.scratch / "notes").mkdir()
@@ -157,13 +170,6 @@ class Tenants(ClusterBench):
         self.assertEqual(cells, {("apart.nfs", f"{node}>blue-home"): "fail" for node in ("n03", "n04")} | closed)
         self.assertIn("path blue-home", self.cells()["apart.nfs", "n03>blue-home"][1])
         self.assertEqual(self.verify().returncode, 0)
-
-    def test_without_an_answered_control_nothing_is_judged(self):
-        done = self.run_apart(("nobody", "tcp", "10.77.200.1", {"port": PORT}))
-        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        for outcome, reason in self.cells().values():
-            self.assertEqual(outcome, "inconclusive")
-            self.assertIn("The same attempt by a node of the path's own tenant ended in control no_answer", reason)
 
 
 if __name__ == "__main__":
