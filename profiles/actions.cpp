@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -58,10 +59,12 @@ std::vector<std::string> values_in(std::string_view text) {
 
 std::string text_in(const json& object, const char* name) { return object.value(name, std::string()); }
 
-ActionRow row_of(const json& given) {
-  ActionRow row{.probe = text_in(given, "probe"), .by = text_in(given, "by")};
+/// The row `given` in the document, once for each of its metrics.
+std::vector<ActionRow> rows_of(const json& given, std::size_t place) {
+  const auto metrics = given.value("metrics", std::vector<std::string>());
+  ActionRow row{.probe = text_in(given, "probe"), .by = text_in(given, "by"), .place = place};
   for (const auto& kind : words_of(Found{})) {
-    if (kind.value == Found::probe && !row.name.empty()) continue;  // of which probe the finding is
+    if (kind.value == Found::probe && !(row.name.empty() && metrics.empty())) continue;  // whose finding it is
     if (!given.contains(kind.text)) continue;
     row.found = kind.value;
     row.name = given.at(std::string(kind.text)).get<std::string>();
@@ -72,13 +75,16 @@ ActionRow row_of(const json& given) {
                 .finding = row.name,
                 .says = text_in(given, "says"),
                 .source = text_in(given, "source")};
-  return row;
+  if (metrics.empty()) return {row};
+  std::vector<ActionRow> all(metrics.size(), row);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].name = all[i].advice.finding = metrics[i];
+  return all;
 }
 
 /// The conflict between members of a row; nothing if they fit.
 std::optional<InputError> row_problem(const json& given, const std::string& where) {
   const auto has = [&](const char* name) { return given.contains(name); };
-  const int keys = int{has("metric")} + int{has("condition")} + int{has("culprit")};
+  const int keys = int{has("metric")} + int{has("metrics")} + int{has("condition")} + int{has("culprit")};
   if (keys > 1 || (keys == 0 && !has("probe")))
     return InputError{where, "has no finding, or several", "name one metric, condition or culprit, or only a probe"};
   if (has("values") && !has("condition"))
@@ -122,10 +128,10 @@ std::expected<ActionTable, InputError> ActionTable::read(std::string_view text, 
     if (auto problem = day_problem(source.date, fmt::format("{}: sources.{}.date", where, name)))
       return std::unexpected(*problem);
   }
+  std::size_t place = 0;
   for (const auto& given : document->at("rows")) {
-    if (auto problem = row_problem(given, fmt::format("{}: rows[{}]", where, table.rows_.size())))
-      return std::unexpected(*problem);
-    table.rows_.push_back(row_of(given));
+    if (auto problem = row_problem(given, fmt::format("{}: rows[{}]", where, place))) return std::unexpected(*problem);
+    std::ranges::move(rows_of(given, place++), std::back_inserter(table.rows_));
   }
   if (auto problem = table.index(where)) return std::unexpected(*problem);
   return table;
@@ -136,7 +142,7 @@ std::optional<InputError> ActionTable::index(const std::string& where) {
   for (const auto& [name, unused] : sources_) names.push_back(name);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const ActionRow& row = rows_[i];
-    const std::string at = fmt::format("{}: rows[{}]", where, i);
+    const std::string at = fmt::format("{}: rows[{}]", where, row.place);
     if (row.by.empty() && !sources_.contains(row.advice.source))
       return InputError{at + ".source", fmt::format("there is no source '{}'", row.advice.source),
                         suggestion(row.advice.source, names)};
@@ -151,7 +157,7 @@ std::optional<InputError> ActionTable::index(const std::string& where) {
       if (!is_new)
         return InputError{at,
                           fmt::format("{} {}{}{} has row {} already", row.found, row.name, value.empty() ? "" : " ",
-                                      value, known->second),
+                                      value, rows_[known->second].place),
                           "a finding has one action"};
     }
   }

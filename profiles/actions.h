@@ -65,6 +65,7 @@ struct ActionRow {
   std::vector<std::string> values;  ///< of a condition; empty: any value
   std::string by;
   Advice advice;
+  std::size_t place = 0;  ///< in the document, which has one row for several metrics
 };
 
 /// The table.

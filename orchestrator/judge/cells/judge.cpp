@@ -50,8 +50,9 @@ class Judge {
 
   void judge(const plan::Step& step, const CellsOfSteps& cells) {
     const auto mine = cells.find(step.id);
-    if (mine == cells.end()) return;
+    if (mine == cells.end() && step.nodes.size() > 1) return;
     const StepEvidence found = evidence_of(step);
+    if (mine == cells.end()) return judged_.parts.look(plan_, step, found);  // one that others are compared with
     judged_.look(plan_, components_, step, found);
     for (const std::size_t i : mine->second)
       for (auto& cell : judge_cell(plan_.coverage[i], given_.requirement(plan_.coverage[i].requirement), step, found))

@@ -143,7 +143,8 @@ Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict
     const auto judged = requirements.find(result.requirement);
     if (result.outcome == Outcome::pass || judged == requirements.end()) continue;
     Advice advice = advice_for(result, *judged->second, records);
-    if (advice.action == profiles::Action::not_known && missed_its_limit(result) &&
+    const bool of_figure = advice.finding == judged->second->metric;  // of no condition
+    if ((advice.action == profiles::Action::not_known || of_figure) && missed_its_limit(result) &&
         is_of_guest(result, *judged->second, journal))
       advice = profiles::actions().of_condition("", "hypervisor", "");
     if (advice.action != profiles::Action::not_known) advices.known.emplace(&result, std::move(advice));

@@ -130,6 +130,11 @@ TEST(sampling, the_median_is_looked_at_after_the_least_twice_and_four_times_as_m
   EXPECT_EQ(result.samples.size(), 14U);
 }
 
+TEST(sampling, the_least_samples_are_taken_past_the_time_limit) {
+  const auto result = sample({.min_samples = 7, .time_limit = {0}, .warmup_limit = {0}}, [] { return 100.0; });
+  EXPECT_EQ(result.samples.size(), 7U);
+}
+
 TEST(sampling, warm_up_goes_on_for_its_least_time_though_steady_and_past_its_cap) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();

@@ -56,6 +56,13 @@ TEST_F(TrustTest, a_key_counts_from_its_first_moment_on) {
   EXPECT_TRUE(by(late, kInside).starts_with("trust.json: rule key_valid_at_issue: ")) << by(late, kInside);
 }
 
+TEST_F(TrustTest, a_statement_that_is_issued_when_its_key_ends_counts_for_nothing) {
+  TrustPolicy ended = policy(vendor_.public_key());
+  ended.parties[0].signers[0].keys[0].until = at(kIssued);
+  const std::string said = by(ended, "2026-01-05T07:59:59.999Z");
+  EXPECT_TRUE(said.starts_with("trust.json: rule key_valid_at_issue: ")) << said;
+}
+
 TEST_F(TrustTest, a_policy_without_a_clock_is_refused) {
   EXPECT_EQ(verify({}, {.trust = policy(vendor_.public_key())}), "trust.json: needs a clock, because keys have a time");
 }

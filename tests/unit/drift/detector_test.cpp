@@ -102,8 +102,8 @@ TEST(Detector, nights_out_of_order_are_refused) {
 
 /// Sixty nights of a unit that fell at night 40, with `change` applied to each night before it is added.
 template <class Change>
-DriftReport with(int count, Change change, double budget = 0.001) {
-  Nights source({.nodes = 30, .metrics = 2}, one_step());
+DriftReport with(int count, Change change, double budget = 0.001, rehearse::NightFaults faults = one_step()) {
+  Nights source({.nodes = 30, .metrics = 2}, std::move(faults));
   Policy policy;
   policy.false_flags.count = budget;  // a small fleet, too, has its share of false flags
   Detector detector(source.fleet(), policy);
@@ -115,9 +115,8 @@ DriftReport with(int count, Change change, double budget = 0.001) {
   return detector.report();
 }
 
-void tell(Night& night, EventKind kind) {
-  night.events.push_back(
-      {.night = night.date, .time = "2026-01-01T00:00:00.000Z", .scope = "node:n00003", .kind = kind});
+void tell(Night& night, EventKind kind, const char* scope = "node:n00003") {
+  night.events.push_back({.night = night.date, .time = "2026-01-01T00:00:00.000Z", .scope = scope, .kind = kind});
 }
 
 TEST(Detector, a_confirmed_flag_stays_without_an_event) {
@@ -145,6 +144,41 @@ TEST(Detector, an_accepted_level_and_another_part_end_the_flag) {
     EXPECT_TRUE(with(90, [&](int i, Night& night) {
                   if (i == 55) tell(night, kind);
                 }).flags.empty());
+  }
+}
+
+constexpr const char* kNew = "node:n00003-40";
+
+/// The flags of a unit that is new at night 40: `event` is told at night 46, and its figures are multiplied by `share`
+/// of the night.
+template <class Share>
+std::vector<Flag> of_new_unit(int count, EventKind event, Share share) {
+  constexpr std::uint32_t kUnit = 30;  // after those of the 30 nodes
+  const auto change = [&](int i, Night& night) {
+    if (i == 46) tell(night, event, kNew);
+    for (Reading& one : night.readings)
+      if (night.visits[one.visit].unit == kUnit) one.value *= share(i);
+  };
+  return with(count, change, 0.001, {.faults = {{.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 40}}})
+      .flags;
+}
+
+TEST(Detector, a_new_unit_below_its_cohort_that_is_accepted_as_it_is_is_not_flagged_again) {
+  const auto slow = [](int) { return 0.6; };
+  const auto flags = of_new_unit(46, EventKind::accepted_as_is, slow);
+  ASSERT_EQ(flags.size(), 2U);  // of two metrics
+  EXPECT_EQ(flags.front().unit, kNew);
+  EXPECT_EQ(flags.front().rule, Rule::below_fleet);
+  EXPECT_TRUE(of_new_unit(60, EventKind::accepted_as_is, slow).empty());
+}
+
+// The spread between units, 5 %, would hide a fall of 2.5 % of the unit's own level.
+TEST(Detector, a_unit_that_was_flagged_as_new_is_held_against_its_own_level_after_its_repair) {
+  const auto flags = of_new_unit(95, EventKind::repaired, [](int i) { return i < 46 ? 0.6 : i < 75 ? 1.1 : 1.0725; });
+  ASSERT_EQ(flags.size(), 2U);
+  for (const Flag& flag : flags) {
+    EXPECT_TRUE(flag.rule == Rule::small_shift || flag.rule == Rule::large_shift) << word_of(flag.rule);
+    EXPECT_NEAR(flag.ratio, 0.975, 0.01);
   }
 }
 

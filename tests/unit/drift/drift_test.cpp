@@ -243,6 +243,36 @@ TEST(Drift, a_new_part_of_the_slower_kind_in_a_cohort_of_two_is_not_flagged) {
   EXPECT_EQ(std::ranges::count(watch(40, 2, 60, faults, strict()).units, "node:n00003-50"), 0);
 }
 
+TEST(Drift, a_new_part_within_the_levels_of_its_cohort_is_not_flagged) {
+  const NightFaults faults = {
+      .faults =
+          {{.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50},
+           {.kind = NightFaultKind::step, .unit = "n00003", .metric = "simulated.m00", .from_night = 50, .ratio = 0.8},
+           {.kind = NightFaultKind::step, .unit = "n00007", .metric = "simulated.m00", .from_night = 0, .ratio = 0.7}},
+      .unit_spread = 0.002};
+  EXPECT_EQ(std::ranges::count(watch(120, 1, 56, faults, strict()).units, "node:n00003-50"), 0);
+}
+
+TEST(Drift, a_new_part_that_is_slower_by_less_than_matters_is_not_flagged) {
+  const NightFaults faults = {
+      .faults = {{.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50},
+                 {.kind = NightFaultKind::step, .unit = "n00003", .from_night = 50, .ratio = 0.995}},
+      .sigma = 2e-4,
+      .sigma_spread = 0,
+      .unit_spread = 3e-4};
+  EXPECT_EQ(std::ranges::count(watch(40, 2, 56, faults, strict()).units, "node:n00003-50"), 0);
+}
+
+TEST(Drift, a_new_part_is_held_against_eight_units_of_which_none_is_flagged) {
+  NightFaults faults = {.faults = {{.kind = NightFaultKind::swap, .unit = "n00003", .from_night = 50},
+                                   {.kind = NightFaultKind::step, .unit = "n00003", .from_night = 50, .ratio = 0.7}},
+                        .unit_spread = 0.01};
+  const auto flagged = [&] { return std::ranges::count(watch(8, 1, 56, faults, strict()).units, "node:n00003-50"); };
+  EXPECT_EQ(flagged(), 1);
+  faults.faults.push_back({.kind = NightFaultKind::step, .unit = "n00005", .from_night = 40, .ratio = 0.8});
+  EXPECT_EQ(flagged(), 0);
+}
+
 TEST(Drift, visits_that_are_preempted_raise_nothing_and_leave_holes) {
   const Seen seen = watch(60, 3, 90, only({.kind = NightFaultKind::preempt, .from_night = 0, .sigma = 0, .p = 0.3}));
   EXPECT_LE(seen.flags, 4U);

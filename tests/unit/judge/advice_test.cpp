@@ -48,7 +48,7 @@ TEST(Actions, a_finding_has_the_action_of_its_row) {
       {"health_gpu", "pcie_width", "", "", "reconfigure (pcie_width)"},
       {"health_gpu", "pcie_replays", "", "", "reseat (pcie_replays)"},
       {"cuda_gemm", "mismatches", "", "", "isolate (mismatches)"},
-      {"host_gemm", "mismatches", "", "", "not known"},
+      {"host_gemm", "mismatches", "", "", "drain (mismatches)"},  // of any probe
       {"cuda_gemm", "throughput", "", "", "reset (throughput)"},
       {"cuda_peer_bandwidth", "read_bandwidth", "", "", "drain (read_bandwidth)"},
       {"cuda_gemm", "", "throttle_hw_thermal_s", "3.5", "watch (throttle_hw_thermal_s)"},
@@ -90,9 +90,14 @@ TEST(Actions, a_nodes_text_chooses_only_by_exact_keys_and_is_never_shown) {
 TEST(Actions, every_row_is_about_something_that_a_probe_records) {
   std::set<std::string> known;
   for (const auto& probe : plan::known_probes()) {
-    for (const auto& metric : probe.document.at("metrics"))
-      known.insert(probe.name + "." + metric.at("name").get<std::string>());
+    for (const auto& metric : probe.document.at("metrics")) {
+      for (const std::string& of : {probe.name, std::string()})
+        known.insert(of + "." + metric.at("name").get<std::string>());
+    }
     for (const auto& condition : probe.document.at("conditions")) known.insert(condition.at("name").get<std::string>());
+  }
+  for (const auto& [name, unused] : plan::embedded_profiles()) {  // imports of other tools are no probes
+    for (const auto& one : plan::profile_named(name).value().requirements) known.insert(one.probe + "." + one.judged());
   }
   known.insert("sxid_numbers");  // of switches: no probe reads them yet
   known.insert("hypervisor");    // a fact of the host
@@ -113,6 +118,25 @@ TEST(Actions, every_demand_on_a_nodes_configuration_has_a_row_of_its_own) {
         one.demand ? table().of_condition(one.probe, one.judged(), "") : table().of_metric(one.probe, one.judged(), "");
     EXPECT_TRUE(short_words(advice).ends_with("(" + one.judged() + ")")) << one.id << ": " << short_words(advice);
   }
+}
+
+TEST(Actions, every_requirement_of_a_built_in_profile_that_fails_has_an_action) {
+  std::size_t judged = 0;
+  for (const auto& [name, unused] : plan::embedded_profiles()) {
+    const auto profile = plan::profile_named(name).value();
+    for (const auto& one : profile.requirements) {
+      const auto found = one.demand ? profiles::Found::condition : profiles::Found::metric;
+      const bool by_value = std::ranges::any_of(table().rows(), [&](const profiles::ActionRow& row) {
+        return row.found == found && row.name == one.judged() && (!row.by.empty() || !row.values.empty());
+      });
+      const auto advice = one.demand ? table().of_condition(one.probe, one.judged(), "")
+                                     : table().of_metric(one.probe, one.judged(), "");
+      const bool by_words = one.demand && has_condition_words(one.judged());
+      EXPECT_TRUE(by_value || by_words || !advice.says.empty()) << name << ": " << one.probe << "." << one.judged();
+      ++judged;
+    }
+  }
+  EXPECT_GT(judged, 500U);
 }
 
 TEST(Actions, a_condition_has_its_remedy_in_one_place) {
@@ -142,6 +166,15 @@ TEST(Actions, a_table_that_is_bent_is_refused_with_its_place) {
       {[&](json& all) { row(all)["sayz"] = "x"; }, "t: rows[3]: unknown field 'sayz'"},
       {[&](json& all) { row(all)["metric"] = "wear"; }, "t: rows[3]: has no finding, or several"},
       {[&](json& all) { row(all).erase("condition"); }, "t: rows[3]: has no finding, or several"},
+      {[&](json& all) {
+         row(all)["metrics"] = {"wear", "gpus"};
+       },
+       "t: rows[3]: has no finding, or several"},
+      {[&](json& all) {
+         all["rows"] = {all["rows"][2],
+                        {{"metrics", {"wear", "wear"}}, {"action", "watch"}, {"says", "x"}, {"source", "xid"}}};
+       },
+       "t: rows[1]: metric wear has row 1 already"},
       {[&](json& all) { row(all)["by"] = "xid_numbers"; }, "t: rows[3].by: is given with an action"},
       {[&](json& all) { all["rows"][0]["by"] = "xid_number"; }, "t: rows[0].by: no row has values of the condition"},
       {[&](json& all) { all["rows"][0]["values"] = {"1"}; }, "t: rows[0].values: belongs to a condition"},
@@ -215,7 +248,7 @@ TEST(Advice, what_is_not_known_is_said_and_none_of_it_is_in_the_verdict) {
 }
 
 TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wrong_byte_may_not) {
-  const auto table_of = [](const char* hypervisor, double mismatches) {
+  const auto table_of = [](const char* hypervisor, double mismatches, bool of_gemm = false) {
     fixture::MemoryRun run(
         {R"({"limit": {"at_least": 100, "unit": "B/s"}})",
          R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})"});
@@ -226,8 +259,15 @@ TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wron
     record.replace(value, 5, fmt::format("[{:.1f}]", mismatches));
     run.attempt(0, "exited", record);
     const Verdict verdict = test::judged(run);
-    return verdict_table(verdict, {.width = 1000}, advices_of(run.plan, run.journal, verdict, run.reader()));
+    plan::Plan plan = run.plan;
+    if (of_gemm) {
+      plan.profile.requirements.at(0).probe = "host_gemm";
+      plan.profile.requirements.at(0).metric = "throughput";
+    }
+    return verdict_table(verdict, {.width = 1000}, advices_of(plan, run.journal, verdict, run.reader()));
   };
+  EXPECT_NE(table_of("KVM", 0, true).find(" Action: watch (hypervisor).\n"), std::string::npos);
+  EXPECT_NE(table_of("none", 0, true).find(" Action: watch (throughput).\n"), std::string::npos);
   const std::string guest = table_of("KVM", 0);
   EXPECT_NE(guest.find(" Action: watch (hypervisor).\n"), std::string::npos) << guest;
   EXPECT_NE(
@@ -236,7 +276,7 @@ TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wron
       std::string::npos)
       << guest;
   EXPECT_NE(table_of("none", 0).find(" Action: not known.\n"), std::string::npos);
-  EXPECT_NE(table_of("KVM", 3).find("next     repair what is listed under `not passed`"), std::string::npos)
+  EXPECT_NE(table_of("KVM", 3).find("next     first drain n1: Data came back wrong"), std::string::npos)
       << table_of("KVM", 3);
 }
 

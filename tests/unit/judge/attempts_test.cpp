@@ -71,6 +71,14 @@ TEST(attempts, attempts_are_what_decides_not_their_samples) {
   EXPECT_EQ(result.outcome, Outcome::conditional_pass);
 }
 
+TEST(attempts, each_of_them_needs_its_samples) {
+  MemoryRun run({kThrice});
+  for (const std::size_t samples : {10U, 10U, 9U})
+    run.attempt(0, "exited", run.record("n1", std::vector<double>(samples, 110)));
+  EXPECT_EQ(only(run).outcome, Outcome::inconclusive);
+  EXPECT_EQ(only(run).reason, "9 samples measured in attempt 3; 10 are required.");
+}
+
 TEST(attempts, fewer_attempts_than_planned_decide_nothing) {
   MemoryRun run({kThrice});
   for (int i = 0; i < 2; ++i) run.attempt(0, "exited", run.record("n1", kSteady110));

@@ -223,6 +223,16 @@ TEST(demand, has_a_cell_for_each_part) {
   EXPECT_EQ(other.results.at(0).reason, "The record has direct_io of a drive, and a node is judged.");
 }
 
+TEST(demand, that_one_record_misses_and_another_does_not_have_decides_nothing) {
+  const Said of_first{.subject = {"drive", "d1"}, .value = Value{false}};
+  const Said of_second{.subject = {"drive", "d2"}, .value = Value{false}};
+  const std::string profile = demanding(R"({"equals": true})", "drive");
+  std::map<std::string, Outcome> outcomes;
+  for (const auto& result : judged(run_of(profile, {{of_first, of_second}, {of_second}})).results)
+    outcomes[result.subject.id] = result.outcome;
+  EXPECT_EQ(outcomes, (std::map<std::string, Outcome>{{"d1", Outcome::inconclusive}, {"d2", Outcome::fail}}));
+}
+
 TEST(demand, of_nodes_together_is_of_every_rank) {
   const std::string profile = demanding(R"({"equals": true})", "cluster", {{"probe", "fabric"}});
   for (const bool other : {true, false}) {

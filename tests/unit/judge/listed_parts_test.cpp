@@ -124,18 +124,17 @@ TEST(ListedParts, what_need_not_be_reported_is_not_held_and_the_rest_is) {
   EXPECT_EQ(of_run(told, {"GPU-a", "GPU-b"}, {"GPU-a"}).overall, Overall::accepted);
 }
 
-/// A run of one step that counts the network ports of a node, of which the site says that it has two, and lists `ports`
-/// with a link and mlx5_9 without one.
-MemoryRun inventory_of(double up, const Names& ports = {}) {
-  MemoryRun run({kAtLeast100}, 1, {});
-  run.plan.site.nodes[0].parts = {{"nic", 2}};
+/// The record of step `index`, which counts `up` network ports of its node with a link, and lists `ports` with a link
+/// and mlx5_9 without one.
+std::string ports_record(const MemoryRun& run, std::size_t index, double up, const Names& ports) {
   std::ostringstream out;
   Recorder recorder(
       out, fixture::kSpec,
-      {.probe = "disk", .revision = 1, .parameters = run.plan.steps.at(0).parameters, .host = {{"name", "n1"}}});
+      {.probe = "disk", .revision = 1, .parameters = run.plan.steps.at(index).parameters, .host = {{"name", "n1"}}});
   for (const auto& port : ports) recorder.condition("firmware", port, {"nic", "if_" + port});
   recorder.condition("firmware", std::string("mlx5_9"), {"nic", "if9"});
   recorder.condition("nvml_driver", std::string("down"), {"nic", "if9"});
+  recorder.condition("direct_io", false);
   recorder.measurement("bandwidth", Sampling{.samples = kSteady110, .warmup = {}, .stopped = "stable"}, {"node", "n1"});
   recorder.measurement("raw_bandwidth", Sampling{.samples = {up}, .warmup = {}, .stopped = "fixed"}, {"node", "n1"});
   recorder.end({.status = Status::complete, .reason = ""});
@@ -144,11 +143,23 @@ MemoryRun inventory_of(double up, const Names& ports = {}) {
   record.replace(record.find("nvml_driver"), 11, "link");
   for (auto at = record.find("\"firmware"); at != std::string::npos; at = record.find("\"firmware"))
     record.replace(at + 1, 8, "rdma_device");
-  run.attempt(0, "exited", record);
+  return record;
+}
+
+/// Has the probe declare what ports_record() has.
+void declare_ports(MemoryRun& run) {
   rename(run, "firmware", "rdma_device");
   rename(run, "nvml_driver", "link");
   for (auto& metric : run.plan.probes.at("disk").description.metrics)
     if (metric.name == "raw_bandwidth") metric.name = "nics_up";
+}
+
+/// A run of one step that counts the network ports of a node, of which the site says that it has two.
+MemoryRun inventory_of(double up, const Names& ports = {}) {
+  MemoryRun run({kAtLeast100}, 1, {});
+  run.plan.site.nodes[0].parts = {{"nic", 2}};
+  run.attempt(0, "exited", ports_record(run, 0, up, ports));
+  declare_ports(run);
   return run;
 }
 
@@ -168,6 +179,27 @@ TEST(ListedParts, a_node_without_the_ports_that_the_site_names_is_not_accepted) 
   EXPECT_EQ(verdict.overall, Overall::incomplete);
   EXPECT_NE(verdict.results[0].reason.find("absent or without a link: mlx5_4, mlx5_9."), std::string::npos)
       << verdict.results[0].reason;
+}
+
+// Of a contrast the step that is switched off has no result.
+TEST(ListedParts, a_part_that_only_a_step_without_a_result_finds_absent_opens_the_node) {
+  const auto with_port = [](const char* port) {
+    MemoryRun run({R"({"contrast": {"parameter": "size", "on": 8, "off": 4, "at_least": 0.05, "shown_by": "direct_io"},
+                       "repeat": {"attempts": 3, "more_attempts": 0}})"});
+    EXPECT_EQ(run.plan.steps.size(), 2U);
+    run.plan.site.nodes[0].part_names = {{"nic", {"mlx5_0"}}};
+    for (int i = 0; i < 3; ++i) {
+      run.attempt(0, "exited", run.record("n1", std::vector<double>(10, 130)));
+      run.attempt(1, "exited", ports_record(run, 1, 1, {port}));
+    }
+    declare_ports(run);
+    return judged(run);
+  };
+  EXPECT_EQ(with_port("mlx5_0").overall, Overall::accepted) << with_port("mlx5_0").reason;
+  const Verdict verdict = with_port("mlx5_1");
+  ASSERT_EQ(verdict.results.size(), 1U);
+  EXPECT_EQ(verdict.results[0].outcome, Outcome::not_measured);
+  EXPECT_TRUE(verdict.results[0].reason.ends_with("absent or without a link: mlx5_0.")) << verdict.results[0].reason;
 }
 
 TEST(ListedParts, the_rdma_devices_of_a_sites_planes_are_held_too) {

@@ -174,5 +174,11 @@ TEST(localise_over_seeds, a_node_that_is_bad_in_half_of_its_tests_is_found_in_mo
   EXPECT_LE(100 * all.accusing, 10 * all.searches);  // pairs of which it is one end
 }
 
+TEST(localise_over_seeds, a_node_that_is_bad_in_three_of_ten_tests_is_not_cleared_by_two_good_ones) {
+  const auto all = outcomes({.nodes = 64, .often = 0.3, .deviation = 0.005}, 0, 1, 5);
+  EXPECT_GE(all.searches, 80U);  // of 100: five attempts show it with a probability of 83 %
+  EXPECT_GE(100 * all.found, 65 * all.searches);
+}
+
 }  // namespace
 }  // namespace assay::judge

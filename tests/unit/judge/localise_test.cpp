@@ -191,6 +191,13 @@ TEST(localise, the_only_reading_among_broken_ones_is_no_control_when_it_misses_i
   for (const auto node : accused_nodes(found)) EXPECT_EQ(node, 3U);
 }
 
+// No two tests of pairs that are known to be good are alike here: nothing is there to compare a suspect with.
+TEST(localise, without_controls_that_are_alike_no_node_is_accused) {
+  const auto found = Fabric{.nodes = 12, .deviation = 0.03, .seed = 6}.search(plan::budget_for(12));
+  EXPECT_TRUE(found.suspects.empty());
+  EXPECT_EQ(found.undecided.size(), 2U);
+}
+
 TEST(localise, tests_of_one_round_have_no_node_in_common_and_two_nodes_at_least) {
   const Fabric fabric{.nodes = 232, .bad = {3, 4, 77, 150, 231}, .bad_pairs = {{20, 200}}};
   Localiser localiser(fabric.peers(), kPlenty);

@@ -81,12 +81,21 @@ TEST(node_verdicts, a_cell_of_several_nodes_counts_for_all_of_them_until_a_node_
   EXPECT_EQ(fleet.outcomes(), (Words{"accepted", "accepted", "rejected", "accepted"}));
   fleet.verdict.localised[0].undecided = {"n4"};
   EXPECT_EQ(fleet.outcomes(), (Words{"accepted", "accepted", "rejected", "incomplete"}));
+  fleet.verdict.localised[0].undecided = {};
+  fleet.verdict.localised[0].excluded = {"n1"};
+  EXPECT_EQ(fleet.outcomes(), (Words{"incomplete", "accepted", "rejected", "accepted"}));
 }
 
 TEST(node_verdicts, a_bad_pair_is_a_matter_of_both_its_ends) {
   NodeFleet fleet;
   fleet.result("r2", "n1+n2").outcome = Outcome::fail;
   EXPECT_EQ(fleet.outcomes(), (Words{"rejected", "rejected", "accepted", "accepted"}));
+  // That pair says nothing of one with another partner: its other end is not let off.
+  Localised found{.requirements = {"r2"}, .step = "", .state = SearchState::found, .reason = ""};
+  found.culprits.push_back({.fault = Fault::pair, .nodes = {"n1", "n2"}, .leaf = "", .tests = {}, .words = ""});
+  fleet.verdict.localised.push_back(found);
+  fleet.result("r2", "n1+n3").outcome = Outcome::fail;
+  EXPECT_EQ(fleet.outcomes(), (Words{"rejected", "rejected", "rejected", "accepted"}));
 }
 
 TEST(node_verdicts, partners_of_a_node_that_the_pairs_name_are_not_held_responsible) {
@@ -96,6 +105,15 @@ TEST(node_verdicts, partners_of_a_node_that_the_pairs_name_are_not_held_responsi
   found.culprits.push_back({.fault = Fault::node, .nodes = {"n2"}, .leaf = "", .tests = {}, .words = ""});
   fleet.verdict.localised.push_back(found);
   EXPECT_EQ(fleet.outcomes(), (Words{"accepted", "rejected", "accepted", "accepted"}));
+}
+
+TEST(node_verdicts, what_is_found_in_one_figure_lets_nobody_off_in_another) {
+  NodeFleet fleet;
+  fleet.result("r2", "n2+n3").outcome = Outcome::fail;
+  Localised found{.requirements = {"r3"}, .step = "", .state = SearchState::found, .reason = ""};
+  found.culprits.push_back({.fault = Fault::node, .nodes = {"n2"}, .leaf = "", .tests = {}, .words = ""});
+  fleet.verdict.localised.push_back(found);
+  EXPECT_EQ(fleet.outcomes(), (Words{"accepted", "rejected", "rejected", "accepted"}));
 }
 
 TEST(node_verdicts, nothing_is_accepted_where_the_whole_could_not_be) {

@@ -16,14 +16,17 @@ constexpr const char* kPairsOfFleet = R"({"probe": "fabric", "scope": "pair", "r
                                    "limit": {"at_least": 0.8, "unit": "B/s", "of": "fleet_median"}})";
 constexpr const char* kNodesOfFleet = R"({"limit": {"at_least": 0.8, "unit": "B/s", "of": "fleet_median"}})";
 
-/// A fleet whose pairs reach 110 B/s, half of it where either node is among the first `slow`.
-Verdict verdict_of_pairs(int nodes, int slow, const std::vector<std::string>& requirements = {kPairsOfFleet}) {
+/// A fleet whose pairs reach 110 B/s, half of it where either node is among the first `slow`, or up to seven times
+/// `apart` more.
+Verdict verdict_of_pairs(int nodes, int slow, const std::vector<std::string>& requirements = {kPairsOfFleet},
+                         double apart = 0) {
   MemoryRun run(requirements, nodes);
   const auto is_slow = [&](const std::string& node) { return std::stoi(node.substr(1)) <= slow; };
   for (std::size_t i = 0; i < run.plan.steps.size(); ++i) {
     const plan::Step& step = run.plan.steps[i];
     const double spread = 1 + 0.004 * std::sin(static_cast<double>(i));
-    const double value = (is_slow(step.nodes[0]) || is_slow(step.nodes[1]) ? 55.0 : 110.0) * spread;
+    const double half = 55 + apart * static_cast<double>(i % 8);
+    const double value = (is_slow(step.nodes[0]) || is_slow(step.nodes[1]) ? half : 110.0) * spread;
     for (int rank = 0; rank < 2; ++rank) {
       std::ostringstream out;
       Recorder recorder(out, fixture::kFabricSpec,
@@ -84,6 +87,11 @@ TEST(fleet, the_pairs_that_would_pass_beside_many_slow_nodes_are_a_common_cause)
       "Common cause: 5 of 16 members of the fleet are more than 10 % from its reference, so it is no measure of the "
       "others: n1, n2, n3, n4, n5."))
       << held->reason;
+}
+
+TEST(fleet, pairs_that_are_slow_by_different_amounts_do_not_widen_the_uncertainty_of_their_reference) {
+  for (const auto& result : verdict_of_pairs(16, 6, {kPairsOfFleet}, 5).results)
+    EXPECT_LT(result.terms.value().reference, 1) << result.subject.id << ": " << result.reason;
 }
 
 TEST(fleet, one_slow_node_is_its_own_fault) {

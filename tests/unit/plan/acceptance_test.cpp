@@ -231,6 +231,39 @@ TEST(acceptance, a_plan_counts_its_required_medians_and_what_nothing_measures) {
   EXPECT_EQ(without.accepted, 0);
 }
 
+TEST(acceptance, advice_and_what_the_site_does_not_have_cost_nothing_and_every_part_counts) {
+  constexpr const char* kAdvice =
+      R"({"severity": "advisory", "limit": {"at_least": 200, "unit": "B/s"}, "repeat": {"attempts": 3, "more_attempts": 4}})";
+  const AcceptanceChance alone = acceptance_chance(plan_to_accept({kRate}, 20), {});
+  const AcceptanceChance advised = acceptance_chance(plan_to_accept({kRate, kAdvice}, 20), {});
+  EXPECT_EQ(advised.cells, 20U);
+  EXPECT_EQ(advised.accepted, alone.accepted);
+  Plan plan = plan_to_accept({kRate, kCount}, 20);
+  Requirement& paths = plan.profile.requirements.at(1);
+  paths.by = Grouping::path;  // the site has none
+  for (Cell& cell : plan.coverage)
+    if (cell.requirement == paths.id) cell.step.clear();
+  EXPECT_EQ(acceptance_chance(plan, {}).unplanned, 20U);
+  paths.when_told = true;
+  EXPECT_EQ(acceptance_chance(plan, {}).unplanned, 0U);
+  constexpr const char* kDrives =
+      R"({"scope": "drive", "limit": {"at_least": 100, "unit": "B/s"}, "repeat": {"attempts": 3, "more_attempts": 4}})";
+  const auto drives = make_plan(fixture::profile({kDrives}, {{"drive", 4}}), fixture::site(5), fixture::programs(), {});
+  EXPECT_EQ(acceptance_chance(*drives, {}).cells, 20U);
+}
+
+TEST(acceptance, a_contrast_has_the_scatter_of_two_figures) {
+  const HealthyFleet fleet{.margin = 0.02, .between_nodes = 0.005, .between_runs = 0.01};
+  const Plan plan = plan_to_accept({R"({"contrast": {"parameter": "size", "on": 8, "off": 4, "at_least": 0.05,
+      "shown_by": "direct_io"}, "repeat": {"attempts": 3, "more_attempts": 4}})"},
+                                   20);
+  HealthyFleet of_two = fleet;
+  of_two.between_runs *= std::sqrt(2.0);
+  const ChanceToPass each(of_two, {.attempts = 3, .more_attempts = 4, .steps = 20, .bound = Bound::ratio},
+                          normal_cdf(-plan.profile.guard_factor), {});
+  EXPECT_NEAR(acceptance_chance(plan, fleet).accepted, std::exp(each.log_all(fleet.margin)), 1e-6);
+}
+
 TEST(acceptance, a_larger_fleet_is_accepted_less_often) {
   const HealthyFleet fleet{.margin = 0.02, .between_nodes = 0.005, .between_runs = 0.01};
   EXPECT_LT(acceptance_chance(plan_to_accept({kRate}, 64), fleet).accepted,

@@ -90,6 +90,12 @@ TEST(Outcome, figures_count_only_where_no_other_program_used_the_node_meanwhile)
   EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::busy}));
 }
 
+TEST(Outcome, figures_without_a_check_after_them_do_not_count) {
+  const auto visits = visits_of(run_of(), verdict_of(0.001, std::nullopt), kChecks, false);
+  EXPECT_EQ(states(visits), (std::vector{VisitState::measured, VisitState::not_measured}));
+  EXPECT_EQ(visits[1].reason, "idle.cpu has no figure: the probe broke");
+}
+
 TEST(Outcome, a_node_on_which_only_the_checks_ran_is_not_measured_and_says_why) {
   auto run = run_of();
   const auto all = std::exchange(run.journal.attempts, {});
