@@ -49,7 +49,8 @@ std::expected<ReadEnvelope, InputError> envelope_of(std::string_view text, const
   constexpr std::size_t kMostValues = 1000;  // read before any signature is checked: it may cost nothing
   const JsonLimits limits{.max_bytes = kLargestEnvelope, .max_depth = kDeepest, .max_values = kMostValues};
   if (text.starts_with(kFirst) && text.size() <= kLargestEnvelope) {
-    const std::string_view payload = text.substr(kFirst.size(), text.find(kFirst.back(), kFirst.size()) - kFirst.size());
+    const std::string_view payload =
+        text.substr(kFirst.size(), text.find(kFirst.back(), kFirst.size()) - kFirst.size());
     if (std::optional<std::string> decoded = base64_decoded(payload)) {
       auto rest = parse_json(fmt::format("{}{}", kFirst, text.substr(kFirst.size() + payload.size())), where, limits);
       if (rest) return ReadEnvelope{.document = std::move(*rest), .payload = std::move(decoded)};
