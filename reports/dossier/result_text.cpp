@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "probes/core/es6_number.h"
 #include "probes/core/json_io.h"
 #include "reports/dossier/canonical_json.h"
 

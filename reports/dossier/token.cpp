@@ -39,26 +39,16 @@ std::optional<std::string> decoded(std::string_view text) {
 #ifdef ASSAY_HAS_LIBP11
 /// The functions of libp11 that are used here.
 struct Api {
-  explicit Api(const Library& library)
-      : make(library.symbol<decltype(&::PKCS11_CTX_new)>("PKCS11_CTX_new")),
-        load(library.symbol<decltype(&::PKCS11_CTX_load)>("PKCS11_CTX_load")),
-        unload(library.symbol<decltype(&::PKCS11_CTX_unload)>("PKCS11_CTX_unload")),
-        free(library.symbol<decltype(&::PKCS11_CTX_free)>("PKCS11_CTX_free")),
-        slots(library.symbol<decltype(&::PKCS11_enumerate_slots)>("PKCS11_enumerate_slots")),
-        release(library.symbol<decltype(&::PKCS11_release_all_slots)>("PKCS11_release_all_slots")),
-        login(library.symbol<decltype(&::PKCS11_login)>("PKCS11_login")),
-        keys(library.symbol<decltype(&::PKCS11_enumerate_keys)>("PKCS11_enumerate_keys")),
-        private_key(library.symbol<decltype(&::PKCS11_get_private_key)>("PKCS11_get_private_key")) {}
-
-  decltype(&::PKCS11_CTX_new) make;
-  decltype(&::PKCS11_CTX_load) load;
-  decltype(&::PKCS11_CTX_unload) unload;
-  decltype(&::PKCS11_CTX_free) free;
-  decltype(&::PKCS11_enumerate_slots) slots;
-  decltype(&::PKCS11_release_all_slots) release;
-  decltype(&::PKCS11_login) login;
-  decltype(&::PKCS11_enumerate_keys) keys;
-  decltype(&::PKCS11_get_private_key) private_key;
+  Library library;
+  decltype(&::PKCS11_CTX_new) make = library.function("PKCS11_CTX_new");
+  decltype(&::PKCS11_CTX_load) load = library.function("PKCS11_CTX_load");
+  decltype(&::PKCS11_CTX_unload) unload = library.function("PKCS11_CTX_unload");
+  decltype(&::PKCS11_CTX_free) free = library.function("PKCS11_CTX_free");
+  decltype(&::PKCS11_enumerate_slots) slots = library.function("PKCS11_enumerate_slots");
+  decltype(&::PKCS11_release_all_slots) release = library.function("PKCS11_release_all_slots");
+  decltype(&::PKCS11_login) login = library.function("PKCS11_login");
+  decltype(&::PKCS11_enumerate_keys) keys = library.function("PKCS11_enumerate_keys");
+  decltype(&::PKCS11_get_private_key) private_key = library.function("PKCS11_get_private_key");
 };
 
 /// A key on a token, and all that must stay open while it signs.
@@ -207,7 +197,7 @@ std::expected<TokenName, InputError> read_token_name(std::string_view text) {
 std::expected<std::unique_ptr<Signer>, InputError> token_signer(const TokenName& name, const std::string& pin) {
 #ifdef ASSAY_HAS_LIBP11
   try {
-    const Api api(Library::open("libp11.so.3", "libp11"));
+    const Api api{.library = Library::open("libp11.so.3", "libp11")};
     auto signer = std::make_unique<TokenSigner>(api);
     if (auto problem = signer->open(name, pin)) return std::unexpected(*problem);
     return signer;
