@@ -1,6 +1,5 @@
 // step_response: two levels by medians, and the crossings between them.
 #include "probes/core/step_response.h"
-#include "probes/core/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +15,16 @@ constexpr double kSettled = 0.05;            // of the way
 constexpr double kDeviations = 3;            // beyond which a reading is no scatter
 constexpr double kStandsOut = 10;            // deviations in the way of a step
 constexpr std::size_t kFewest = 3;           // readings at a level
+constexpr double kScaledMad = 1.4826;        // makes the median deviation estimate sigma (Iglewicz & Hoaglin 1993)
 
 using Refusal = std::unexpected<std::string>;
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
 
 /// A level and the scatter of its readings.
 struct Level {
@@ -29,7 +36,10 @@ std::optional<Level> level_of(std::span<const TimedValue> readings, double begin
   for (const auto& one : readings)
     if (one.at_s >= begin_s && one.at_s < end_s) values.push_back(one.value);
   if (values.size() < kFewest) return std::nullopt;
-  return Level{.value = median(values), .deviation = robust_sigma(values)};
+  Level level{.value = median_of(values)};
+  for (auto& value : values) value = std::abs(value - level.value);
+  level.deviation = kScaledMad * median_of(std::move(values));
+  return level;
 }
 
 /// Where the way crosses `share` between the readings `at` - 1 and `at`.
