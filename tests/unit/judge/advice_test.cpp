@@ -97,7 +97,8 @@ TEST(Actions, every_row_is_about_something_that_a_probe_records) {
     for (const auto& condition : probe.document.at("conditions")) known.insert(condition.at("name").get<std::string>());
   }
   for (const auto& [name, unused] : plan::embedded_profiles()) {  // imports of other tools are no probes
-    for (const auto& one : plan::profile_named(name).value().requirements) known.insert(one.probe + "." + one.judged());
+    const auto profile = plan::profile_named(name).value();
+    for (const auto& one : profile.requirements) known.insert(one.probe + "." + one.judged());
   }
   known.insert("sxid_numbers");  // of switches: no probe reads them yet
   known.insert("hypervisor");    // a fact of the host
