@@ -268,7 +268,7 @@ TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wron
     return verdict_table(verdict, {.width = 1000}, advices_of(plan, run.journal, verdict, run.reader()));
   };
   EXPECT_NE(table_of("KVM", 0, true).find(" Action: watch (hypervisor).\n"), std::string::npos);
-  EXPECT_NE(table_of("none", 0, true).find(" Action: watch (throughput).\n"), std::string::npos);
+  EXPECT_NE(table_of("none", 0, true).find(" Action: drain (throughput).\n"), std::string::npos);
   const std::string guest = table_of("KVM", 0);
   EXPECT_NE(guest.find(" Action: watch (hypervisor).\n"), std::string::npos) << guest;
   EXPECT_NE(
