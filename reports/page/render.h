@@ -9,7 +9,7 @@ namespace assay::page {
 
 /// The renderer of a report, written into the statement. The number rises whenever the same evidence would render to
 /// other bytes, so that a later build knows whether it can compare; a test pins the bytes to it.
-inline constexpr const char* kRenderer = "assay-report html/18";
+inline constexpr const char* kRenderer = "assay-report html/19";
 
 /// An attribute of the line that stands in place of a part of the page that could not be made.
 inline constexpr const char* kMissingPart = "data-missing";

@@ -48,7 +48,9 @@ TEST(Drain, a_confirmed_flag_drains_its_node_with_a_reason_that_names_it) {
   ASSERT_EQ(decisions.nodes.size(), 1U);
   EXPECT_EQ(decisions.nodes[0].ruling, Ruling::drain);
   EXPECT_EQ(decisions.nodes[0].reason, "assay:host_gemm.throughput-size-8-:f00000000007:20241004");
-  EXPECT_EQ(decisions.nodes[0].why.find("Action"), std::string::npos) << "not known";
+  EXPECT_TRUE(decisions.nodes[0].why.ends_with(" Action: drain (throughput).")) << decisions.nodes[0].why;
+  fleet.report.flags[0].metric = "host_gemm.no_such{size=8}";
+  EXPECT_EQ(fleet.drains().nodes[0].why.find("Action"), std::string::npos) << "not known";
   fleet.report.flags[0].metric = "health_gpu.remapping_failed{root=/}";
   EXPECT_TRUE(fleet.drains().nodes[0].why.ends_with(" Action: rma (remapping_failed)."));
 }
