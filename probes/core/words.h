@@ -34,6 +34,15 @@ consteval std::string_view name_of_enumerator() {
   return name;
 }
 
+/// The same with a zero at its end: text that is taken for a C string ends where the name does.
+template <auto value>
+inline constexpr auto kNameOfEnumerator = [] {
+  constexpr std::string_view name = name_of_enumerator<value>();
+  std::array<char, name.size() + 1> text = {};
+  for (std::size_t i = 0; i < name.size(); ++i) text[i] = name[i];
+  return text;
+}();
+
 /// How many enumerators of `Enum` follow one another from the value `first` on.
 template <class Enum, std::size_t first = 0>
 consteval std::size_t count_of_enumerators() {
@@ -49,7 +58,7 @@ template <class Enum>
 constexpr auto names_as_words() {
   static_assert(count_of_enumerators<Enum>() > 0);
   return []<std::size_t... index>(std::index_sequence<index...>) {
-    return std::array{Word<Enum>{static_cast<Enum>(index), name_of_enumerator<static_cast<Enum>(index)>()}...};
+    return std::array{Word<Enum>{static_cast<Enum>(index), kNameOfEnumerator<static_cast<Enum>(index)>.data()}...};
   }
   (std::make_index_sequence<count_of_enumerators<Enum>()>());
 }
