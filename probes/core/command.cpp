@@ -183,7 +183,11 @@ std::vector<const Command*> Command::chosen() const {
 
 bool Command::chose(const std::string& command) const { return behind_->got_subcommand(command); }
 
-std::vector<std::string> Command::unknown_words() const { return behind_->remaining(true); }
+std::vector<std::string> Command::unknown_words() const {
+  std::vector<std::string> words = behind_->remaining(true);
+  std::erase(words, "--");  // which only ends the options
+  return words;
+}
 
 namespace {
 

@@ -1,6 +1,7 @@
 // An empty value of an option or argument is bad usage, on every level of commands.
 #include "probes/core/command.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 namespace assay {
@@ -37,6 +38,39 @@ TEST(Command, an_empty_one_is_refused_wherever_it_stands) {
   EXPECT_EQ(said({"check", "file", "x", "--key", "a", "--key", ""}), "--key" + empty);
   EXPECT_EQ(said({"--name", "n", "check", "file", "x", "--quick", "--key", "a"}), "");
   EXPECT_EQ(said({"check", "file"}), "");
+}
+
+/// The exit code of these words behind `tool`, whose command `take` takes a number and names, and what it said.
+std::pair<int, std::string> run(std::vector<std::string> words) {
+  Command app{"a tool", "tool"};
+  int number = 0;
+  std::vector<std::string> names;
+  Action action;
+  auto& command = app.add_command("take", "");
+  command.add_option("--number", number, "");
+  command.add_option("names", names, "");
+  std::string taken;
+  end_command(command, "", action, [&] {
+    taken = fmt::format("{} {}", number, fmt::join(names, ","));
+    return 7;
+  });
+  std::string program = "tool";
+  std::vector<char*> argv = {program.data()};
+  for (auto& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStderr();
+  const int code = run_command_line(app, action, static_cast<int>(argv.size()), argv.data(), {"other"});
+  return {code, testing::internal::GetCapturedStderr() + taken};
+}
+
+TEST(run_command_line, runs_the_chosen_command_and_refuses_unknown_words_with_the_nearest_name) {
+  using Said = std::pair<int, std::string>;
+  EXPECT_EQ(run({"take", "--number", "-5", "a", "b"}), Said(7, "-5 a,b"));
+  EXPECT_EQ(run({"take", "a", "--", "-b"}), Said(7, "0 a,-b"));
+  EXPECT_EQ(run({"othr"}), Said(2, "tool: unknown command or option 'othr'\nhint: did you mean 'other'?\n"));
+  EXPECT_EQ(run({"take", "--numbr=4"}),
+            Said(2, "tool take: unknown command or option '--numbr'\nhint: did you mean '--number'?\n"));
+  EXPECT_EQ(run({"take", "--number", "x"}).first, 2);
+  EXPECT_TRUE(run({}).second.starts_with("a tool\nUsage: tool")) << run({}).second;
 }
 
 TEST(Command, help_shows_what_was_asked_of_options) {
