@@ -1,6 +1,7 @@
 // consistency_cases: operations of one node of a group on files, and their effect on another.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -73,7 +74,7 @@ class ConsistencyCases {
   void append_together(const Pair& pair);
   void exclusive(const Pair& pair);
   void renames(const Pair& pair);
-  Look watch_renames(const Pair& pair, const std::vector<Content>& generations) const;
+  Look watch_renames(const Pair& pair, const std::vector<Content>& generations, const std::atomic<bool>& go_on) const;
   void unlinks(const Pair& pair);
   void listings(const Pair& pair);
 

@@ -1,6 +1,7 @@
 // consistency_names: the cases rename, unlink, listing and append_together; the table of all is in
 // consistency_cases.cpp.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <iterator>
@@ -32,11 +33,19 @@ Look look_at_removed(const std::string& path, const Content& old) {
   }
 }
 
+/// Says at the end of its scope that something no longer goes on.
+struct Ending {
+  std::atomic<bool>& goes_on;
+  ~Ending() { goes_on = false; }
+};
+
 }  // namespace
 
-/// Looks at the name while it is renamed over: each time there must be one of the files, whole.
-Look ConsistencyCases::watch_renames(const Pair& pair, const std::vector<Content>& generations) const {
-  for (int look = 0; look < kLooksMeanwhile; ++look) {
+/// Looks at the name while it is renamed over, at least as long as the own renames `go_on`, which begin with the
+/// writer's: each time there must be one of the files, whole.
+Look ConsistencyCases::watch_renames(const Pair& pair, const std::vector<Content>& generations,
+                                     const std::atomic<bool>& go_on) const {
+  for (int look = 0; look < kLooksMeanwhile || go_on; ++look) {
     const auto found = content_on_storage(pair.theirs + "target");
     if (!found) return {Seen::wrong, "while others were renamed to its name, there was no such file"};
     if (std::ranges::find(generations, *found) == generations.end())
@@ -64,11 +73,16 @@ void ConsistencyCases::renames(const Pair& pair) {
       rename_on_storage(pair.mine + fresh(number), mine);
     }
   };
+  std::atomic<bool> go_on = true;
   run_concurrently(2, [&](std::size_t which) {
-    if (which == 0 && made[pair.self]) renamed = attempt(Case::rename, rename_all, settings_.names[pair.self]);
-    if (which == 0 || !made[pair.writer]) return;
+    if (which == 0) {
+      const Ending ending{go_on};
+      if (made[pair.self]) renamed = attempt(Case::rename, rename_all, settings_.names[pair.self]);
+      return;
+    }
+    if (!made[pair.writer]) return;
     try {
-      meanwhile = watch_renames(pair, read);
+      meanwhile = watch_renames(pair, read, go_on);
     } catch (const std::system_error&) {
       refused = std::current_exception();
     }
