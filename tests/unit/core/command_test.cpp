@@ -65,7 +65,7 @@ std::pair<int, std::string> run(std::vector<std::string> words) {
 TEST(run_command_line, runs_the_chosen_command_and_refuses_unknown_words_with_the_nearest_name) {
   using Said = std::pair<int, std::string>;
   EXPECT_EQ(run({"take", "--number", "-5", "a", "b"}), Said(7, "-5 a,b"));
-  EXPECT_EQ(run({"take", "a", "--", "-b"}), Said(7, "0 a,-b"));
+  EXPECT_EQ(run({"take", "--", "-b", "a"}), Said(7, "0 -b,a"));
   EXPECT_EQ(run({"othr"}), Said(2, "tool: unknown command or option 'othr'\nhint: did you mean 'other'?\n"));
   EXPECT_EQ(run({"take", "--numbr=4"}),
             Said(2, "tool take: unknown command or option '--numbr'\nhint: did you mean '--number'?\n"));
