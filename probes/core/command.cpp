@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string_view>
