@@ -46,10 +46,10 @@ void ChanceToPass::take_pooled() {
   }
   std::ranges::sort(fleets);
   const double degrees = of_step * steps;
+  auto fleet = fleets.begin();
   for (int part = 0; part < kPooledParts; ++part) {
     double left = 0;
-    for (int i = 0; i < count / kPooledParts; ++i)
-      left += fleets[static_cast<std::size_t>(part * (count / kPooledParts) + i)].second;
+    for (int i = 0; i < count / kPooledParts; ++i, ++fleet) left += fleet->second;
     pooled_.push_back(chi_squared((part + 0.5) / kPooledParts, degrees) / degrees * left * kPooledParts / count);
   }
 }

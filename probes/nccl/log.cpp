@@ -111,12 +111,10 @@ std::optional<std::string> read_p2p(std::string_view path) {
   std::string kind;
   if (scan.literal("direct pointer"))
     kind = "direct";
-  else if (scan.literal("CUMEMMNNVL"))  // RCCL's spelling
+  else if (scan.literal("MNNVL") || scan.literal("CUMEMMNNVL"))  // RCCL's spelling
     kind = "MNNVL";
   else if (scan.literal("CUMEM"))
     (void)scan.literal("CUMEM"), kind = "CUMEM";
-  else if (scan.literal("MNNVL"))
-    kind = "MNNVL";
   else if (scan.literal("IPC"))
     kind = "IPC";
   else if (scan.literal("indirect/") && scan.peer())

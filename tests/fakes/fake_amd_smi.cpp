@@ -96,9 +96,9 @@ Status about(Handle handle, const std::string& key, const Found& found) {
   return kSuccess;
 }
 
-void put(const json& from, char (&to)[kText]) {
+void put(const json& from, char* to, std::size_t room = kText) {
   const std::string text = from.get<std::string>();
-  std::memcpy(to, text.c_str(), std::min(text.size() + 1, kText));
+  std::memcpy(to, text.c_str(), std::min(text.size() + 1, room));
 }
 
 /// A list whose length is asked for first, without a place to put it.
@@ -202,11 +202,11 @@ Status amdsmi_get_gpu_bad_page_info(Handle gpu, std::uint32_t* count, Page* to) 
     list(all, count, to);
   });
 }
-Status amdsmi_get_gpu_compute_partition(Handle gpu, char* to, std::uint32_t) {
-  return about(gpu, "compute", [&](const json& mode) { std::strcpy(to, mode.get<std::string>().c_str()); });
+Status amdsmi_get_gpu_compute_partition(Handle gpu, char* to, std::uint32_t room) {
+  return about(gpu, "compute", [&](const json& mode) { put(mode, to, room); });
 }
-Status amdsmi_get_gpu_memory_partition(Handle gpu, char* to, std::uint32_t) {
-  return about(gpu, "memory_mode", [&](const json& mode) { std::strcpy(to, mode.get<std::string>().c_str()); });
+Status amdsmi_get_gpu_memory_partition(Handle gpu, char* to, std::uint32_t room) {
+  return about(gpu, "memory_mode", [&](const json& mode) { put(mode, to, room); });
 }
 Status amdsmi_get_pcie_info(Handle gpu, Pcie* to) {
   return about(gpu, "pcie", [&](const json& n) {

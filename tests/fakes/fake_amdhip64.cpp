@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -189,12 +190,12 @@ Status hipDeviceTotalMem(std::size_t* bytes, int) {
   return kSuccess;
 }
 Status hipDeviceGetUuid(char* uuid, int ordinal) {
-  std::memcpy(uuid, "a1ff74a10000000", 15);
-  uuid[15] = static_cast<char>('0' + ordinal);
+  const std::string text = "a1ff74a10000000" + std::to_string(ordinal);  // of one digit
+  (void)text.copy(uuid, 16);
   return kSuccess;
 }
 Status hipDeviceGetPCIBusId(char* text, int room, int ordinal) {
-  std::snprintf(text, static_cast<std::size_t>(room), "0000:%02x:00.0", 5 + 16 * ordinal);
+  (void)std::snprintf(text, static_cast<std::size_t>(room), "0000:%02x:00.0", 5 + 16 * ordinal);
   return kSuccess;
 }
 /// For other fakes: does `work(data)` in order with the rest of `stream`.

@@ -37,12 +37,18 @@ constexpr int kAddresses[] = {0x9b, 0x1b, 0x2b, 0x3b};  // of the GPUs on the bu
 
 int number_in(const char* variable, int fallback) {
   const char* const text = std::getenv(variable);
-  return text == nullptr ? fallback : std::atoi(text);
+  return text == nullptr ? fallback : std::stoi(text);
 }
 
 bool fault(std::string_view name) {
   const char* const wanted = std::getenv("ASSAY_FAKE_CUDA");
   return wanted != nullptr && name == wanted;
+}
+
+/// With the fault "residue": what one process leaves in memory for the next.
+FILE* left_file(const char* mode) {
+  const char* const path = std::getenv("ASSAY_FAKE_CUDA_LEFT");
+  return fault("residue") && path != nullptr ? std::fopen(path, mode) : nullptr;
 }
 
 struct Allocation {
@@ -110,12 +116,12 @@ api::Result cuDeviceGet(api::Device* device, int ordinal) {
   return api::kSuccess;
 }
 api::Result cuDeviceGetName(char* name, int size, api::Device) {
-  std::strncpy(name, "Fake H200", static_cast<std::size_t>(size));
+  (void)std::snprintf(name, static_cast<std::size_t>(size), "Fake H200");
   return api::kSuccess;
 }
 /// The second GPU has the lower address, so that the order of drivers is not that of the bus.
 api::Result cuDeviceGetPCIBusId(char* text, int size, api::Device device) {
-  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", kAddresses[device]);
+  (void)std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", kAddresses[device]);
   return api::kSuccess;
 }
 api::Result cuDeviceGetUuid_v2(api::Uuid* uuid, api::Device device) {
@@ -164,7 +170,7 @@ api::Result cuMemAlloc_v2(api::Address* address, std::size_t size) {
   void* const seen = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (content == MAP_FAILED || seen == MAP_FAILED) return kOutOfMemory;
   std::memset(content, 0xee, size);  // what was there before
-  if (FILE* const left = fault("residue") ? std::fopen(std::getenv("ASSAY_FAKE_CUDA_LEFT"), "rb") : nullptr) {
+  if (FILE* const left = left_file("rb")) {
     (void)std::fread(content, 1, std::min(size, kPage), left);
     (void)std::fclose(left);
   }
@@ -177,7 +183,7 @@ api::Result cuMemFree_v2(api::Address address) {
   const std::lock_guard guard(world.lock);
   const auto found = world.allocations.find(address);
   if (found == world.allocations.end()) return kInvalidValue;
-  if (FILE* const left = fault("residue") ? std::fopen(std::getenv("ASSAY_FAKE_CUDA_LEFT"), "wb") : nullptr) {
+  if (FILE* const left = left_file("wb")) {
     (void)std::fwrite(found->second.content, 1, std::min(found->second.size, kPage), left);
     (void)std::fclose(left);
   }
@@ -283,7 +289,8 @@ api::Result cuMemExportToShareableHandle(void* out, api::Handle handle, int type
     return descriptor < 0 ? kInvalidValue : api::kSuccess;
   }
   api::FabricHandle bytes = {};
-  std::snprintf(reinterpret_cast<char*>(bytes.bytes), sizeof bytes.bytes, "/proc/%d/fd/%d", getpid(), found->second);
+  (void)std::snprintf(reinterpret_cast<char*>(bytes.bytes), sizeof bytes.bytes, "/proc/%d/fd/%d", getpid(),
+                      found->second);
   std::memcpy(out, &bytes, sizeof bytes);
   return api::kSuccess;
 }

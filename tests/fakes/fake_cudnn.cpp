@@ -36,8 +36,9 @@ struct Object {
   [[nodiscard]] std::vector<Value> all(Attribute name) const {
     const auto found = attributes.find(name);
     if (found == attributes.end()) return {};
-    std::vector<Value> values(found->second.size() / sizeof(Value));
-    if (!values.empty()) std::memcpy(values.data(), found->second.data(), values.size() * sizeof(Value));
+    constexpr std::size_t size = sizeof(Value);  // NOLINT(bugprone-sizeof-expression): it may be of an address
+    std::vector<Value> values(found->second.size() / size);
+    if (!values.empty()) std::memcpy(static_cast<void*>(values.data()), found->second.data(), values.size() * size);
     return values;
   }
   template <class Value>
@@ -233,7 +234,7 @@ const char* cudnnGetErrorString(int status) {
          : status == kNotFinalized ? "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED"
                                    : "CUDNN_STATUS_EXECUTION_FAILED";
 }
-void cudnnGetLastErrorString(char* to, std::size_t size) { std::snprintf(to, size, "%s", last_words.c_str()); }
+void cudnnGetLastErrorString(char* to, std::size_t size) { (void)std::snprintf(to, size, "%s", last_words.c_str()); }
 int cudnnCreate(void** handle) {
   static int only = 0;
   *handle = &only;

@@ -179,7 +179,7 @@ Status hipblasLtMatmulDescSetAttribute(Description description, int attribute, c
   auto& product = *static_cast<Product*>(description);
   const auto take = [&](auto& to) {
     if (size != sizeof to) return kInvalidValue;
-    std::memcpy(&to, value, size);
+    std::memcpy(static_cast<void*>(&to), value, size);
     return kSuccess;
   };
   return attribute == kTransA   ? take(product.transposed_a)

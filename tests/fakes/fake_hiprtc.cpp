@@ -8,6 +8,9 @@
 
 using namespace assay::amd::hip_api;  // NOLINT(google-build-using-namespace): a fake of its second part
 
+constexpr char kLog[] = "kernels:1:1: error: refused";
+constexpr char kCode[] = "kernels for the host";
+
 extern "C" {
 
 /// The program is its text.
@@ -24,19 +27,19 @@ Status hiprtcCompileProgram(Program program, int, const char**) {
   return faulty || !whole ? 6 : kSuccess;
 }
 Status hiprtcGetProgramLogSize(Program, std::size_t* size) {
-  *size = sizeof "kernels:1:1: error: refused";
+  *size = sizeof kLog;
   return kSuccess;
 }
 Status hiprtcGetProgramLog(Program, char* to) {
-  std::strcpy(to, "kernels:1:1: error: refused");
+  std::memcpy(to, kLog, sizeof kLog);
   return kSuccess;
 }
 Status hiprtcGetCodeSize(Program, std::size_t* size) {
-  *size = sizeof "kernels for the host";
+  *size = sizeof kCode;
   return kSuccess;
 }
 Status hiprtcGetCode(Program, char* to) {
-  std::strcpy(to, "kernels for the host");
+  std::memcpy(to, kCode, sizeof kCode);
   return kSuccess;
 }
 

@@ -101,7 +101,7 @@ struct Work {
 
 void post(Work& work) {
   ncclComm& comm = *work.comm;
-  if (comm.fault == "dies" && work.number == 2) std::raise(SIGKILL);
+  if (comm.fault == "dies" && work.number == 2) (void)std::raise(SIGKILL);
   std::size_t size = sizeof(std::size_t) + work.sends.size() * sizeof(Part);
   for (auto& [part, bytes] : work.sends) {
     part.offset = size;
@@ -233,10 +233,10 @@ FILE* log_file() {
 template <class... Words>
 void log(const char* form, Words... words) {
   if (log_file() == nullptr) return;
-  std::fprintf(log_file(), "n01:%d:%d [0] NCCL INFO ", getpid(), getpid());
-  std::fprintf(log_file(), form, words...);
-  std::fputc('\n', log_file());
-  std::fflush(log_file());
+  (void)std::fprintf(log_file(), "n01:%d:%d [0] NCCL INFO ", getpid(), getpid());
+  (void)std::fprintf(log_file(), form, words...);
+  (void)std::fputc('\n', log_file());
+  (void)std::fflush(log_file());
 }
 void log_choice(Comm comm, const char* function, std::size_t bytes) {
   if (comm->rank == 0) log("%s: %ld Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}", function, bytes);
@@ -257,7 +257,7 @@ const char* ncclGetLastError(Comm) { return "a word of RCCL"; }
 Result ncclGetUniqueId(UniqueId* id) {
   const int file = memfd_create("board", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, sizeof(Board)) != 0) return kSystemError;
-  std::snprintf(id->internal, sizeof id->internal, "%d %d", getpid(), file);
+  (void)std::snprintf(id->internal, sizeof id->internal, "%d %d", getpid(), file);
   return kSuccess;
 }
 Result ncclCommInitRankConfig(Comm* to, int ranks, UniqueId id, int rank, Config* config) {
@@ -266,9 +266,9 @@ Result ncclCommInitRankConfig(Comm* to, int ranks, UniqueId id, int rank, Config
   const bool is_faulty = std::to_string(rank) == setting("rank", "1");
   const std::string fault = is_faulty ? setting("fault", "none") : "none";
   if (fault == "refuses") return kSystemError;
-  int pid = 0, file = 0;
-  if (std::sscanf(id.internal, "%d %d", &pid, &file) != 2) return kInvalid;
-  file = opened(pid, file);
+  int pid = 0, number = 0;
+  if (!(std::istringstream(id.internal) >> pid >> number)) return kInvalid;
+  const int file = opened(pid, number);
   void* const memory = file < 0 ? MAP_FAILED : mapped(file, sizeof(Board));
   if (memory == MAP_FAILED) return kSystemError;
   auto* const comm = *to = new ncclComm{.rank = rank, .ranks = ranks, .board = static_cast<Board*>(memory)};

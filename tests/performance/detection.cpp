@@ -213,8 +213,8 @@ void of_products(int trials) {
 }  // namespace assay::cuda
 
 int main(int argc, char** argv) {
-  const int trials = argc > 1 ? std::atoi(argv[1]) : 2000;
-  const double passes_an_hour = argc > 2 ? std::atof(argv[2]) : 450;
+  const int trials = argc > 1 ? std::stoi(argv[1]) : 2000;
+  const double passes_an_hour = argc > 2 ? std::stod(argv[2]) : 450;
   assay::cuda::of_flips(trials);
   assay::cuda::of_stuck_bits(trials, passes_an_hour);
   assay::cuda::of_products(trials);

@@ -194,5 +194,5 @@ int run(int fleets, int only) {
 }  // namespace assay
 
 int main(int count, char** arguments) {
-  return assay::run(count > 1 ? std::atoi(arguments[1]) : 4000, count > 2 ? std::atoi(arguments[2]) : -1);
+  return assay::run(count > 1 ? std::stoi(arguments[1]) : 4000, count > 2 ? std::stoi(arguments[2]) : -1);
 }

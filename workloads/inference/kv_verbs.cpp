@@ -26,7 +26,7 @@ constexpr std::uint32_t kWords = 2;                     // that a receiver expec
 constexpr std::uint32_t kWordSize = 8;                  // B; their content says nothing
 constexpr std::size_t kTail = 4096;                     // B behind the cache, for words
 constexpr auto kLook = std::chrono::milliseconds(100);  // between two looks at the other rank
-static_assert((kWords + 1) * kWordSize * verbs::kMaxQueuePairs <= kTail);
+static_assert(std::int64_t{kWords + 1} * kWordSize * verbs::kMaxQueuePairs <= kTail);
 
 /// Requests of one queue pair.
 struct Queue {

@@ -171,7 +171,8 @@ std::vector<std::unique_ptr<Descriptor>> OperationGraph::choices(const Target& t
 
 Plan OperationGraph::plan(const Target& target) {
   auto graph = std::make_unique<Descriptor>(call_, Kind::graph);
-  graph->set(Attribute::graph_operations, Type::descriptor, std::ssize(operations_), operations_.data());
+  graph->set(Attribute::graph_operations, Type::descriptor, std::ssize(operations_),
+             static_cast<void*>(operations_.data()));
   if (target.handle != nullptr) graph->set(Attribute::graph_handle, Type::handle, target.handle);
   graph->finalize();
   std::vector<std::string> refused;
@@ -180,8 +181,9 @@ Plan OperationGraph::plan(const Target& target) {
       auto engine = std::make_unique<Descriptor>(call_, Kind::engine);
       void* into = engine->get();
       std::int64_t count = 0;
-      call_.demand(call_.get(choice->get(), Attribute::choice_engine, Type::descriptor, 1, &count, &into),
-                   "reading an engine");
+      call_.demand(
+          call_.get(choice->get(), Attribute::choice_engine, Type::descriptor, 1, &count, static_cast<void*>(&into)),
+          "reading an engine");
       Plan made{.parts = {},
                 .run = Descriptor(call_, Kind::plan),
                 .engine = read<std::int64_t>(call_, into, Attribute::engine_index, Type::int64),

@@ -44,6 +44,7 @@ class Block {
   static constexpr std::size_t kStack = std::size_t{64} << 10;
 
   Block(unsigned threads, std::function<void()> kernel) : threads_(threads), kernel_(std::move(kernel)) {}
+  ~Block() { running_ = nullptr; }
 
   void run() {
     running_ = this;

@@ -192,7 +192,8 @@ TEST(DecodeOnGpu, draws_the_host_s_weights_and_keys_into_the_pages_of_the_table)
     const auto key = cache_of(host.shape, host.set, 1, 1, 0, true);
     const CachePlace at{.layer = 1, .sequence = 1, .kv_head = 0, .values = true, .token = 20};
     const auto page = room.at.table[table_entry(s, at)];
-    EXPECT_TRUE(std::ranges::equal(key.subspan(20 * 16, 16), std::span(room.at.cache + paged_place(s, at, page), 16)));
+    EXPECT_TRUE(std::ranges::equal(key.subspan(std::size_t{20} * 16, 16),
+                                   std::span(room.at.cache + paged_place(s, at, page), 16)));
   }
 }
 
