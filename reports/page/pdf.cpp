@@ -6,11 +6,13 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "orchestrator/files/atomic_file.h"
 #include "probes/core/child.h"
@@ -132,6 +134,25 @@ std::string with_values(std::string sheet) {
   return sheet;
 }
 
+/// The pairs "(node00000001) 14 0 R" from `begin` on in the order of their names, in which a reader expects them, and
+/// the limits of the tree as the first of `count` names and the last.
+std::string with_sorted_names(std::string pdf, std::size_t begin, std::size_t count) {
+  constexpr std::string_view kLimits = "/Limits [(node";
+  const std::size_t end = std::min(pdf.find(']', begin), pdf.size());
+  std::vector<std::string> pairs;
+  for (std::size_t at = begin, next = begin; at < end; at = next) {
+    next = std::min(pdf.find('(', at + 1), end);
+    pairs.push_back(pdf.substr(at, next - at - (next < end ? 1 : 0)));  // without what is between two
+  }
+  std::ranges::sort(pairs);
+  const std::string sorted = fmt::format("{}", fmt::join(pairs, " "));
+  if (sorted.size() == end - begin) pdf.replace(begin, sorted.size(), sorted);
+  const std::string limits = fmt::format("{}{:08}) (node{:08})]", kLimits, 1, count);
+  const std::size_t at = pdf.find(kLimits);
+  if (at != std::string::npos && pdf.find(']', at) == at + limits.size() - 1) pdf.replace(at, limits.size(), limits);
+  return pdf;
+}
+
 }  // namespace
 
 std::string file_address(const std::string& path) {
@@ -164,21 +185,32 @@ std::string with_dates(std::string pdf, const std::string& utc) {
 }
 
 std::string with_numbered_nodes(std::string pdf) {
-  constexpr std::string_view kBegin = "(node";
+  constexpr std::string_view kBegin = "(node", kNames = "/Names [(node", kIdentity = "/ID (node";
   constexpr std::size_t kDigits = 8;
   std::map<std::string, std::vector<std::size_t>> places;  // positions, by digits
+  std::vector<std::string> order;                          // of the elements
   for (std::size_t at = pdf.find(kBegin); at != std::string::npos; at = pdf.find(kBegin, at + 1)) {
-    const std::string digits = pdf.substr(at + kBegin.size(), kDigits);
+    const std::size_t begin = at + kBegin.size();
+    const std::string digits = pdf.substr(begin, kDigits);
     const bool is_number =
         digits.size() == kDigits && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-    if (is_number && pdf.substr(at + kBegin.size() + kDigits, 1) == ")") places[digits].push_back(at + kBegin.size());
+    if (!is_number || pdf.substr(begin + kDigits, 1) != ")") continue;
+    places[digits].push_back(begin);
+    if (pdf.substr(begin - std::min(begin, kIdentity.size()), kIdentity.size()) == kIdentity) order.push_back(digits);
+  }
+  const std::size_t tree = pdf.find(kNames);
+  const bool is_whole = tree != std::string::npos && pdf.find(kNames, tree + 1) == std::string::npos &&
+                        order.size() == places.size() && std::set(order.begin(), order.end()).size() == order.size();
+  if (!is_whole) {
+    order.clear();
+    for (const auto& [digits, all] : places) order.push_back(digits);
   }
   std::size_t number = 0;
-  for (const auto& [digits, all] : places) {
+  for (const std::string& digits : order) {
     const std::string text = fmt::format("{:0{}}", ++number, kDigits);
-    for (const std::size_t at : all) pdf.replace(at, kDigits, text);
+    for (const std::size_t at : places[digits]) pdf.replace(at, kDigits, text);
   }
-  return pdf;
+  return is_whole ? with_sorted_names(std::move(pdf), tree + kNames.size() - kBegin.size(), number) : pdf;
 }
 
 std::optional<InputError> write_pdf(const ReportContent& content, const Standing& standing, const std::string& path,

@@ -29,6 +29,19 @@ TEST(PdfNodes, are_numbered_in_their_order_and_nothing_else_is_touched) {
             "/ID (node00000002) (node00000001) (node00000002) (node7) (node0000003x) node00000033");
 }
 
+TEST(PdfNodes, follow_the_elements_and_their_tree_is_sorted) {
+  EXPECT_EQ(with_numbered_nodes("/ID (node00000041) /ID (node00000012) /Headers [(node00000012)] /ID (node00000033) "
+                                "/Limits [(node00000012) (node00000041)] "
+                                "/Names [(node00000012) 9 0 R (node00000033) 14 0 R (node00000041) 7 0 R] (x)"),
+            "/ID (node00000001) /ID (node00000002) /Headers [(node00000002)] /ID (node00000003) "
+            "/Limits [(node00000001) (node00000003)] "
+            "/Names [(node00000001) 7 0 R (node00000002) 9 0 R (node00000003) 14 0 R] (x)");
+  EXPECT_EQ(with_numbered_nodes("/ID (node00000041) /ID (node00000012) /Names [(node00000012) 9 0 R] "
+                                "/Names [(node00000041) 7 0 R]"),
+            "/ID (node00000002) /ID (node00000001) /Names [(node00000001) 9 0 R] /Names [(node00000002) 7 0 R]")
+      << "of two trees";
+}
+
 TEST(PdfDates, are_the_end_of_the_run_and_nothing_moves) {
   const std::string pdf = "%PDF-1.4 /CreationDate (D:20261123140643+00'00') /ModDate (D:20261123140643+00'00')";
   const std::string dated = with_dates(pdf, "2026-01-05T06:37:41.211Z");
