@@ -134,7 +134,7 @@ std::string with_values(std::string sheet) {
   return sheet;
 }
 
-/// The pairs "(node00000001) 14 0 R" from `begin` on in the order of their names, in which a reader expects them, and
+/// The pairs "(node00000001) 14 0 R" from `begin` on in the order of their names, and
 /// the limits of the tree as the first of `count` names and the last.
 std::string with_sorted_names(std::string pdf, std::size_t begin, std::size_t count) {
   constexpr std::string_view kLimits = "/Limits [(node";
@@ -142,7 +142,7 @@ std::string with_sorted_names(std::string pdf, std::size_t begin, std::size_t co
   std::vector<std::string> pairs;
   for (std::size_t at = begin, next = begin; at < end; at = next) {
     next = std::min(pdf.find('(', at + 1), end);
-    pairs.push_back(pdf.substr(at, next - at - (next < end ? 1 : 0)));  // without what is between two
+    pairs.push_back(pdf.substr(at, next - at - (next < end ? 1 : 0)));  // without the space behind it
   }
   std::ranges::sort(pairs);
   const std::string sorted = fmt::format("{}", fmt::join(pairs, " "));
