@@ -6,7 +6,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
-#include <set>
+#include <sstream>
 #include <system_error>
 
 #include <unistd.h>
@@ -134,23 +134,28 @@ std::string with_values(std::string sheet) {
   return sheet;
 }
 
-/// The pairs "(node00000001) 14 0 R" from `begin` on in the order of their names, and
-/// the limits of the tree as the first of `count` names and the last.
-std::string with_sorted_names(std::string pdf, std::size_t begin, std::size_t count) {
+/// Sorts the pairs "(node00000001) 14 0 R" of the tree of names, whose names are 1 to `count`, and gives it its limits
+/// again. False where it is not of one leaf, as Chromium writes it; true where there is none.
+bool sort_names(std::string& pdf, std::size_t count) {
+  constexpr std::string_view kNames = "/Names [(node";
   constexpr std::string_view kLimits = "/Limits [(node";
-  const std::size_t end = std::min(pdf.find(']', begin), pdf.size());
+  const std::size_t tree = pdf.find(kNames);
+  if (tree == std::string::npos) return true;
+  const std::size_t begin = pdf.find('(', tree), end = pdf.find(']', tree);
+  if (end == std::string::npos || pdf.find(kNames, end) != std::string::npos) return false;
   std::vector<std::string> pairs;
-  for (std::size_t at = begin, next = begin; at < end; at = next) {
-    next = std::min(pdf.find('(', at + 1), end);
-    pairs.push_back(pdf.substr(at, next - at - (next < end ? 1 : 0)));  // without the space behind it
-  }
+  std::istringstream in(pdf.substr(begin, end - begin));
+  for (std::string name, object, generation, kind; in >> name >> object >> generation >> kind;)
+    pairs.push_back(fmt::format("{} {} {} {}", name, object, generation, kind));
   std::ranges::sort(pairs);
   const std::string sorted = fmt::format("{}", fmt::join(pairs, " "));
-  if (sorted.size() == end - begin) pdf.replace(begin, sorted.size(), sorted);
   const std::string limits = fmt::format("{}{:08}) (node{:08})]", kLimits, 1, count);
   const std::size_t at = pdf.find(kLimits);
-  if (at != std::string::npos && pdf.find(']', at) == at + limits.size() - 1) pdf.replace(at, limits.size(), limits);
-  return pdf;
+  if (sorted.size() != end - begin || at == std::string::npos || pdf.find(']', at) != at + limits.size() - 1)
+    return false;
+  pdf.replace(begin, sorted.size(), sorted);
+  pdf.replace(at, limits.size(), limits);
+  return true;
 }
 
 }  // namespace
@@ -184,33 +189,21 @@ std::string with_dates(std::string pdf, const std::string& utc) {
   return pdf;
 }
 
-std::string with_numbered_nodes(std::string pdf) {
-  constexpr std::string_view kBegin = "(node", kNames = "/Names [(node", kIdentity = "/ID (node";
+std::string with_numbered_nodes(std::string printed) {
+  constexpr std::string_view kBegin = "(node";
   constexpr std::size_t kDigits = 8;
-  std::map<std::string, std::vector<std::size_t>> places;  // positions, by digits
-  std::vector<std::string> order;                          // of the elements
+  std::string pdf = printed;
+  std::map<std::string, std::string> numbers;  // by those of the printer
   for (std::size_t at = pdf.find(kBegin); at != std::string::npos; at = pdf.find(kBegin, at + 1)) {
     const std::size_t begin = at + kBegin.size();
     const std::string digits = pdf.substr(begin, kDigits);
     const bool is_number =
         digits.size() == kDigits && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!is_number || pdf.substr(begin + kDigits, 1) != ")") continue;
-    places[digits].push_back(begin);
-    if (pdf.substr(begin - std::min(begin, kIdentity.size()), kIdentity.size()) == kIdentity) order.push_back(digits);
+    const std::string next = fmt::format("{:0{}}", numbers.size() + 1, kDigits);
+    pdf.replace(begin, kDigits, numbers.try_emplace(digits, next).first->second);
   }
-  const std::size_t tree = pdf.find(kNames);
-  const bool is_whole = tree != std::string::npos && pdf.find(kNames, tree + 1) == std::string::npos &&
-                        order.size() == places.size() && std::set(order.begin(), order.end()).size() == order.size();
-  if (!is_whole) {
-    order.clear();
-    for (const auto& [digits, all] : places) order.push_back(digits);
-  }
-  std::size_t number = 0;
-  for (const std::string& digits : order) {
-    const std::string text = fmt::format("{:0{}}", ++number, kDigits);
-    for (const std::size_t at : places[digits]) pdf.replace(at, kDigits, text);
-  }
-  return is_whole ? with_sorted_names(std::move(pdf), tree + kNames.size() - kBegin.size(), number) : pdf;
+  return sort_names(pdf, numbers.size()) ? pdf : printed;
 }
 
 std::optional<InputError> write_pdf(const ReportContent& content, const Standing& standing, const std::string& path,

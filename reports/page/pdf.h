@@ -39,10 +39,10 @@ std::optional<InputError> write_pdf(const ReportContent& content, const Standing
 /// of another form stays.
 std::string with_dates(std::string pdf, const std::string& utc);
 
-/// The same with the names "(node00000041)" of a tagged PDF's elements numbered from 1 as the elements follow each
-/// other, and their tree sorted: Chromium also numbers elements of its own, and not in the same order in every run. Of
-/// a PDF with more than one tree of names, or a name without an element, the order of the names stays.
-std::string with_numbered_nodes(std::string pdf);
+/// `printed` with the names "(node00000041)" of a tagged PDF's elements numbered from 1 as they first appear, and the
+/// tree of names sorted by them: Chromium also numbers elements of its own, and not in the same order in every run. As
+/// it was where the tree has another form than Chromium's.
+std::string with_numbered_nodes(std::string printed);
 
 /// "file:///run%20a/page.html" for an absolute path.
 std::string file_address(const std::string& path);

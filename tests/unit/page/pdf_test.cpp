@@ -24,22 +24,30 @@ TEST(FileAddress, quotes_what_an_address_would_take_apart) {
   EXPECT_EQ(file_address("/run a/50%#?/page.html"), "file:///run%20a/50%25%23%3F/page.html");
 }
 
-TEST(PdfNodes, are_numbered_in_their_order_and_nothing_else_is_touched) {
+TEST(PdfNodes, are_numbered_as_they_appear_and_nothing_else_is_touched) {
   EXPECT_EQ(with_numbered_nodes("/ID (node00000041) (node00000033) (node00000041) (node7) (node0000003x) node00000033"),
-            "/ID (node00000002) (node00000001) (node00000002) (node7) (node0000003x) node00000033");
+            "/ID (node00000001) (node00000002) (node00000001) (node7) (node0000003x) node00000033");
 }
 
-TEST(PdfNodes, follow_the_elements_and_their_tree_is_sorted) {
+TEST(PdfNodes, have_a_sorted_tree) {
   EXPECT_EQ(with_numbered_nodes("/ID (node00000041) /ID (node00000012) /Headers [(node00000012)] /ID (node00000033) "
                                 "/Limits [(node00000012) (node00000041)] "
                                 "/Names [(node00000012) 9 0 R (node00000033) 14 0 R (node00000041) 7 0 R] (x)"),
             "/ID (node00000001) /ID (node00000002) /Headers [(node00000002)] /ID (node00000003) "
             "/Limits [(node00000001) (node00000003)] "
             "/Names [(node00000001) 7 0 R (node00000002) 9 0 R (node00000003) 14 0 R] (x)");
-  EXPECT_EQ(with_numbered_nodes("/ID (node00000041) /ID (node00000012) /Names [(node00000012) 9 0 R] "
-                                "/Names [(node00000041) 7 0 R]"),
-            "/ID (node00000002) /ID (node00000001) /Names [(node00000001) 9 0 R] /Names [(node00000002) 7 0 R]")
-      << "of two trees";
+}
+
+TEST(PdfNodes, keep_their_numbers_where_the_tree_cannot_be_sorted) {
+  const std::string nodes = "/ID (node00000041) /ID (node00000012) ",
+                    limits = "/Limits [(node00000012) (node00000041)] ";
+  for (const std::string& tree : {
+           limits + "/Names [(node00000012) 9 0 R] /Names [(node00000041) 7 0 R]",  // two leaves
+           limits + "/Names [(node00000012) 9 0 R (node00000041) 7]",               // half a pair
+           limits + "/Names [(node00000012) 9 0 R (node00000041) 7 0 R",            // no end
+           std::string("/Names [(node00000012) 9 0 R (node00000041) 7 0 R]"),       // no limits
+       })
+    EXPECT_EQ(with_numbered_nodes(nodes + tree), nodes + tree);
 }
 
 TEST(PdfDates, are_the_end_of_the_run_and_nothing_moves) {
