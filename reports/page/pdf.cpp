@@ -134,8 +134,8 @@ std::string with_values(std::string sheet) {
   return sheet;
 }
 
-/// Sorts the pairs "(node00000001) 14 0 R" of the tree of names, whose names are 1 to `count`, and gives it its limits
-/// again. False where it is not of one leaf, as Chromium writes it; true where there is none.
+/// Sorts the pairs "(node00000001) 14 0 R" of the tree of names, whose names are 1 to `count`, and writes its limits.
+/// True without a tree; false for another form than Chromium's, which is one leaf.
 bool sort_names(std::string& pdf, std::size_t count) {
   constexpr std::string_view kNames = "/Names [(node";
   constexpr std::string_view kLimits = "/Limits [(node";
