@@ -201,6 +201,8 @@ class Judge {
     const bool second = given_.up_to == plan::Stage::second && given_.journal.more_attempts.contains(planned.id);
     if (const int due = second ? due_attempts(requirement, planned, made) : 0; made.attempts < due)
       return fmt::format("{} of {} planned attempts were made.", made.attempts, due);
+    if (second && planned.after && measured.records.size() == measured.first_stage)
+      return "Not measured after the load of the second stage.";
     if (pool.records.size() == measured.records.size()) return "";
     return fmt::format("Measured in {} of {} attempts.", pool.records.size(), measured.records.size());
   }

@@ -270,7 +270,7 @@ std::optional<Unfit> unfit(const plan::Step& step, const plan::Requirement& requ
 
 int due_attempts(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& made) {
   const int first = std::min(requirement.attempts, step.attempts);
-  const int second = std::min(requirement.more_attempts, step.more_attempts);
+  const int second = step.after ? step.more_attempts : std::min(requirement.more_attempts, step.more_attempts);
   return std::max(first, made.attempts - made.more_attempts + second);
 }
 

@@ -64,7 +64,8 @@ struct Unfit {
 std::optional<Unfit> unfit(const plan::Step& step, const plan::Requirement& requirement, const FitPool& fit,
                            const StepEvidence& found);
 
-/// The attempts that `requirement` asks of `step` when its second stage was asked for. Attempts that a lost node did
+/// The attempts that `requirement` asks of `step` when its second stage was asked for: after a load all of the step's,
+/// because each load may have left another state. Attempts that a lost node did
 /// not make in the first stage are not made up for in the second one, as long as there are enough of them in all.
 int due_attempts(const plan::Requirement& requirement, const plan::Step& step, const StepEvidence& made);
 

@@ -42,13 +42,21 @@ SecondStage second_stage(const plan::Plan& plan, const Results& results) {
 
 std::optional<InputError> check_second_stage(const plan::Plan& plan, const Journal& journal,
                                              const EvidenceReader& evidence) {
+  constexpr const char* kHint =
+      "the second stage follows from the plan and the results of the first one; restore the journal";
   if (!journal.second_stage) return std::nullopt;
   const SecondStage due = second_stage(plan, judge_first_stage(plan, journal, evidence));
   for (const auto& [step, reason] : journal.more_attempts) {
     if (due.contains(step)) continue;
     return InputError{"journal.jsonl",
                       fmt::format("measures {} in a second stage, which the attempts before it did not ask for", step),
-                      "the second stage follows from the plan and the results of the first one; restore the journal"};
+                      kHint};
+  }
+  for (const auto& [step, reason] : due) {
+    if (journal.more_attempts.contains(step)) continue;
+    return InputError{
+        "journal.jsonl",
+        fmt::format("measures {} in no second stage, which the attempts before it ask for: {}", step, reason), kHint};
   }
   return std::nullopt;
 }

@@ -94,6 +94,44 @@ TEST(second_stage, what_is_measured_after_the_load_follows_on_the_nodes_that_are
   EXPECT_EQ(chosen.at("0003-disk-n1"), "n1 is loaded once more");
 }
 
+TEST(second_stage, without_a_reading_after_its_load_what_is_judged_after_it_stays_open) {
+  const auto after_the_load = [](const char* outcome, bool listed) {
+    MemoryRun run(
+        {kTwice,
+         R"({"metric": "mismatches", "statistic": "max", "after": true, "limit": {"at_most": 0, "unit": "1"}, "repeat": {"n": 1}})",
+         R"({"demand": {"name": "direct_io", "equals": true}, "after": true})"});
+    const std::string& after = run.plan.steps.at(1).id;
+    EXPECT_TRUE(run.plan.steps.at(1).after);
+    attempt(run, kBad);
+    attempt(run, kGood);
+    run.attempt(1, "exited", run.record("n1", kGood));
+    EXPECT_TRUE(due(run).contains(after));
+    begin_second_stage(run);
+    if (listed) run.journal.more_attempts[after] = "n1 is loaded once more";
+    attempt(run, kGood);
+    attempt(run, kGood);
+    if (outcome != std::string("none"))
+      run.attempt(1, outcome, outcome == std::string("exited") ? run.record("n1", kGood) : "");
+    return run;
+  };
+  const auto outcomes = [](const MemoryRun& run) {
+    const Results cells = judge_cells(run.plan, run.journal, run.reader());
+    return std::vector{cells.at(1).outcome, cells.at(2).outcome};
+  };
+  using enum Outcome;
+  EXPECT_EQ(outcomes(after_the_load("exited", true)), (std::vector{pass, pass}));
+  EXPECT_EQ(outcomes(after_the_load("none", true)), (std::vector{inconclusive, inconclusive}));
+  EXPECT_EQ(outcomes(after_the_load("lost", true)), (std::vector{inconclusive, inconclusive}));
+  EXPECT_EQ(judge_cells(after_the_load("none", true).plan, after_the_load("none", true).journal,
+                        after_the_load("none", true).reader())
+                .at(1)
+                .reason,
+            "1 of 2 planned attempts were made.");
+  EXPECT_EQ(refusal(after_the_load("exited", true)), "");
+  EXPECT_NE(refusal(after_the_load("none", false)).find("in no second stage, which the attempts before it ask for"),
+            std::string::npos);
+}
+
 TEST(second_stage, fewer_attempts_than_planned_decide_nothing) {
   MemoryRun run({kTwice});
   attempt(run, kGood);
