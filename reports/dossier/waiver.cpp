@@ -2,6 +2,8 @@
 #include "reports/dossier/waiver.h"
 
 #include <chrono>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -90,15 +92,14 @@ std::optional<InputError> check_cells(const Waiver& waiver, const judge::Verdict
   const auto name = [](const WaivedCell& cell) {
     return fmt::format("{} of {} {}", cell.requirement, cell.subject.kind, cell.subject.id);
   };
-  std::map<std::pair<std::string, Subject>, const WaivedCell*> missing;
+  std::map<std::tuple<std::string, std::string, Subject>, const WaivedCell*> missing;  // nodes have devices of one name
   for (const auto& cell : waiver.cells) {
-    if (!missing.emplace(std::pair(cell.requirement, cell.subject), &cell).second)
+    if (!missing.emplace(std::tuple(cell.requirement, cell.node, cell.subject), &cell).second)
       return InputError{where, fmt::format("has {} twice", name(cell)), ""};
   }
   for (const auto& result : verdict.results) {
-    const auto found = missing.find({result.requirement, result.subject});
-    if (found != missing.end() && found->second->node == result.node && found->second->outcome == result.outcome)
-      missing.erase(found);
+    const auto found = missing.find({result.requirement, result.node, result.subject});
+    if (found != missing.end() && found->second->outcome == result.outcome) missing.erase(found);
   }
   if (missing.empty()) return std::nullopt;
   const WaivedCell& cell = *missing.begin()->second;

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/judge/evidence/evidence.h"
+#include "orchestrator/judge/overall/advice.h"
 #include "probes/core/json_io.h"
 #include "probes/core/scale.h"
 #include "probes/core/text.h"
@@ -23,11 +25,14 @@ namespace {
 
 constexpr double kConfidence = 0.95;  // of the intervals that are shown
 
-using Key = std::pair<std::string_view, Subject>;
+/// Requirement, node and subject: nodes have devices of one name.
+using Key = std::tuple<std::string_view, std::string_view, Subject>;
+
+Key key_of(const judge::Result& result) { return {result.requirement, result.node, result.subject}; }
 
 std::map<Key, const judge::Result*> by_cell(const judge::Verdict& verdict) {
   std::map<Key, const judge::Result*> all;
-  for (const auto& result : verdict.results) all[{result.requirement, result.subject}] = &result;
+  for (const auto& result : verdict.results) all[key_of(result)] = &result;
   return all;
 }
 
@@ -84,7 +89,7 @@ std::vector<RepeatedRequirement> drawn_results(const dossier::OpenedRun& dossier
       all.push_back({.id = result.requirement, .unit = result.unit});
       found = all.end() - 1;
     }
-    const auto again = repeated.find({result.requirement, result.subject});
+    const auto again = repeated.find(key_of(result));
     found->cells.push_back(repeated_cell(*plan.requirement(result.requirement), result,
                                          again == repeated.end() ? nullptr : again->second));
   }
@@ -214,7 +219,7 @@ using nlohmann::ordered_json;
 
 std::string cell_line(const RepeatedRequirement& requirement, const RepeatedCell& cell) {
   const auto& dossier = *cell.dossier;
-  std::string line = fmt::format("  {} {}: ", dossier.subject.kind, harmless(dossier.subject.id));
+  std::string line = fmt::format("  {}: ", harmless(judge::place_of(dossier)));
   if (!cell.open.empty()) return line + fmt::format("open: {}\n", harmless(cell.open));
   line += fmt::format("{} in {} attempts, {} in {}", for_people(*dossier.value, requirement.unit), dossier.each.size(),
                       for_people(*cell.repeat->value, requirement.unit), cell.repeat->each.size());
@@ -239,7 +244,8 @@ ordered_json document_of(const compare::RankTest& test, compare::Finding finding
 }
 
 ordered_json document_of(const RepeatedCell& cell) {
-  ordered_json document = {{"subject", {{"kind", cell.dossier->subject.kind}, {"id", cell.dossier->subject.id}}},
+  ordered_json document = {{"node", cell.dossier->node},
+                           {"subject", {{"kind", cell.dossier->subject.kind}, {"id", cell.dossier->subject.id}}},
                            {"node", cell.dossier->node},
                            {"dossier", {{"outcome", to_string(cell.dossier->outcome)}, {"each", cell.dossier->each}}},
                            {"repeat", nullptr},

@@ -1,5 +1,7 @@
 // repeats: of the machines of the dossier, after the last seed and not in the future.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -49,6 +51,25 @@ TEST_F(Repeated, those_of_the_same_machines_are_taken_and_a_new_boot_is_shown) {
   EXPECT_EQ(repeats.booted, std::vector<std::string>{"n01"});
   EXPECT_TRUE(repeats.unproven.empty());
   EXPECT_NE(repeats_table(repeats).find("booted since the dossier: n01\n"), std::string::npos);
+}
+
+TEST_F(Repeated, a_device_is_held_against_that_of_the_same_node) {
+  for (auto* run : {&dossier_, &repeat_}) {
+    for (auto& result : run->content.verdict.results) result.subject = {"nic", "eth1"};
+  }
+  challenge_.cells = 2;
+  const auto repeats = check_repeats(dossier_, repeat_, challenge_, {}, now_).value();
+  std::set<std::string> nodes;
+  for (const auto& requirement : repeats.requirements) {
+    for (const auto& cell : requirement.cells) {
+      ASSERT_NE(cell.repeat, nullptr);
+      EXPECT_EQ(cell.repeat->node, cell.dossier->node);
+      EXPECT_NE(repeats_table(repeats).find("  " + cell.dossier->node + " nic eth1: "), std::string::npos)
+          << repeats_table(repeats);
+      nodes.insert(cell.dossier->node);
+    }
+  }
+  EXPECT_GT(nodes.size(), 1U);
 }
 
 TEST_F(Repeated, those_of_another_machine_are_refused) {
