@@ -72,6 +72,15 @@ void take_over(Profile& profile, Profile next) {
       *same = std::move(requirement);
     }
   }
+  for (auto& [name, peak] : next.peaks) {
+    const auto [known, is_new] = profile.peaks.try_emplace(name, peak);
+    if (!is_new && known->second.value != peak.value)
+      looser.push_back({.what = "peaks." + name,
+                        .from = json(known->second.value).dump(),
+                        .to = json(peak.value).dump(),
+                        .base = profile.name});
+    known->second = std::move(peak);
+  }
   for (auto& one : looser) {  // those that both inherit from one profile were listed before
     if (std::ranges::find(profile.loosened, one) == profile.loosened.end()) profile.loosened.push_back(std::move(one));
   }
@@ -81,8 +90,10 @@ void take_over(Profile& profile, Profile next) {
   profile.name = fmt::format("{} and {}", profile.name, next.name);
   profile.guard_factor = std::max(profile.guard_factor, next.guard_factor);
   profile.confidence = std::max(profile.confidence, next.confidence);
-  for (const auto& [kind, count] : next.per_node) profile.per_node[kind] = count;
-  for (auto& [name, peak] : next.peaks) profile.peaks[name] = std::move(peak);
+  for (const auto& [kind, count] : next.per_node) {  // a stated number before that of the site, which may be any
+    int& known = profile.per_node.try_emplace(kind, count).first->second;
+    known = std::max(known, count);
+  }
   if (next.power_w) profile.power_w = next.power_w;
   if (!next.relative_only.empty()) profile.relative_only = next.relative_only;
 }

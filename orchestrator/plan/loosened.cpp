@@ -112,6 +112,7 @@ void compare_condition(const std::string& what, const RequiredCondition& old, co
   const bool wider = old.version && (now.version ? is_looser(*old.version, *now.version) : more);
   if ((!old.one_of.empty() && more) || wider) found.add(what, words_of(old), words_of(now));
   if (!old.site.empty()) found.same(what, json(old.site), json(now.site));
+  if (!old.surroundings && now.surroundings) found.add(what + ".surroundings", "false", "true");
 }
 
 void compare_conditions(const Requirement& before, const Requirement& changed, Comparison& found) {
@@ -155,10 +156,12 @@ std::vector<Loosened> loosened_in(const Requirement& before, const Requirement& 
   if (before.required && !changed.required) found.add("severity", "required", "advisory");
   if (!before.when_told && changed.when_told) found.add("when_told", "false", "true");
   if (before.ceiling && !changed.ceiling) found.add("ceiling", "set", kNothing);
+  if (before.ceiling && changed.ceiling) found.cap("ceiling", before.ceiling->value, changed.ceiling->value);
   found.floor("repeat.n", before.repeat_n, changed.repeat_n);
   found.floor("repeat.attempts", before.attempts, changed.attempts);
-  if (!before.reproducibility && changed.reproducibility)
-    found.add("reproducibility", kNothing, text_of(changed.reproducibility->u));
+  if (changed.reproducibility && (!before.reproducibility || changed.reproducibility->u < before.reproducibility->u))
+    found.add("reproducibility", before.reproducibility ? text_of(before.reproducibility->u) : kNothing,
+              text_of(changed.reproducibility->u));
   if (before.after && !changed.after) found.add("after", "true", "false");
   if (!before.rise && changed.rise) found.add("rise", "false", "true");
   found.same("parameters", assay::to_json(before.parameters),

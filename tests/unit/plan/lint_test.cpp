@@ -233,6 +233,27 @@ TEST(loosened, every_inherited_limit_that_became_easier_is_listed) {
   EXPECT_EQ(again->loosened, profile->loosened);
 }
 
+TEST(loosened, a_smaller_scatter_a_higher_ceiling_and_attempts_set_aside_are_listed) {
+  constexpr const char* kBase = R"({"limit": {"at_least": 100, "unit": "B/s"},
+      "reproducibility": {"u": 0.01, "source": {"document": "d", "status": "sourced"}},
+      "ceiling": {"value": 200, "source": {"document": "d", "status": "sourced"}},
+      "conditions": [{"name": "cpu_steal", "at_most": 0.1}]})";
+  const auto changed = [&](const char* field, const char* within, const json& value) {
+    json own = json::parse(kBase).at(field);
+    (own.is_array() ? own.at(0) : own)[within] = value;
+    const auto profile = child({kBase}, replaced(kBase, {{field, own}}));
+    EXPECT_TRUE(profile) << profile.error().text();
+    if (!profile || profile->loosened.size() != 1) return std::string();
+    const Loosened& one = profile->loosened.front();
+    return one.what + " " + one.from + " -> " + one.to;
+  };
+  EXPECT_EQ(changed("reproducibility", "u", 0.0001), "reproducibility 0.01 -> 0.0001");
+  EXPECT_EQ(changed("reproducibility", "u", 0.02), "");
+  EXPECT_EQ(changed("ceiling", "value", 300), "ceiling 200.0 -> 300.0");
+  EXPECT_EQ(changed("ceiling", "value", 150), "");
+  EXPECT_EQ(changed("conditions", "surroundings", true), "conditions.cpu_steal.surroundings false -> true");
+}
+
 TEST(loosened, a_knee_at_fewer_nodes_is_listed) {
   constexpr const char* kBase = R"({"probe": "fabric", "scope": "group", "by": "growing",
       "limit": {"at_least": 0.9, "unit": "B/s", "of": "smallest_group"}})";
@@ -291,6 +312,34 @@ TEST(inherit, of_several_profiles_the_later_ones_count_and_what_one_asks_less_is
   EXPECT_TRUE(twice->loosened.empty());
   EXPECT_NE(heir({"base", "other", "same", "base", "other"}, json::array()).error().text().find("extends"),
             std::string::npos);
+}
+
+TEST(inherit, of_several_profiles_a_stated_number_of_parts_counts_and_another_peak_is_listed) {
+  const auto of = [](const json& first, const json& second) {
+    const json document = {
+        {"schema", "assay.profile/1"},  {"name", "heir"}, {"title", "H"}, {"revision", 1}, {"extends", {"a", "b"}},
+        {"requirements", json::array()}};
+    return read_profile(document.dump(), "heir.json", [&](const std::string& name) -> std::optional<std::string> {
+      json text = json::parse(profile_text({R"({"limit": {"at_least": 100, "unit": "B/s"}})"}));
+      text["name"] = name;
+      text.update(name == "a" ? first : second);
+      return text.dump();
+    });
+  };
+  const auto gpus = of({{"node", {{"gpu", 8}}}}, {{"node", {{"gpu", "site"}}}});
+  ASSERT_TRUE(gpus) << gpus.error().text();
+  EXPECT_EQ(gpus->per_node.at("gpu"), 8);
+  EXPECT_TRUE(gpus->loosened.empty());
+  const auto peak = [](double value) {
+    const json source = {{"document", "d"}, {"status", "sourced"}};
+    return json{{"peaks", {{"link", {{"value", value}, {"unit", "B/s"}, {"source", source}}}}}};
+  };
+  const auto peaks = of(peak(1e12), peak(1e9));
+  ASSERT_TRUE(peaks) << peaks.error().text();
+  EXPECT_EQ(peaks->peaks.at("link").value, 1e9);
+  ASSERT_EQ(peaks->loosened.size(), 1U);
+  EXPECT_EQ(peaks->loosened[0].what, "peaks.link");
+  EXPECT_TRUE(of(peak(1e12), peak(1e12))->loosened.empty());
 }
 
 TEST(inherit, a_requirement_like_another_has_its_fields_and_its_parameters_and_conditions_by_name) {
