@@ -90,9 +90,13 @@ Advice advice_for(const Result& result, const plan::Requirement& judged, Records
   return worst;
 }
 
-/// Whether other guests of its host may take what `result` is a rate or time of: a figure of a whole node that is a
-/// virtual machine by its own facts.
-bool is_of_guest(const Result& result, const plan::Requirement& judged, const Journal& journal) {
+/// Whether other guests of its host may take what `result` is a rate or time of: a figure, measured anew by each run,
+/// of a whole node that is a virtual machine by its own facts.
+bool is_of_guest(const Result& result, const plan::Requirement& judged, const plan::Plan& plan,
+                 const Journal& journal) {
+  const auto probe = plan.probes.find(judged.probe);
+  const auto* metric = probe == plan.probes.end() ? nullptr : probe->second.description.metric(judged.metric);
+  if (metric != nullptr && (metric->kind == MetricKind::fault || metric->course != Course::each_run)) return false;
   const auto facts = journal.node_facts.find(result.node);
   if (facts == journal.node_facts.end() || result.subject.kind != "node" || judged.demand ||
       !plan::varies_between_runs(judged.statistic))
@@ -145,7 +149,7 @@ Advices advices_of(const plan::Plan& plan, const Journal& journal, const Verdict
     Advice advice = advice_for(result, *judged->second, records);
     const bool of_figure = advice.finding == judged->second->metric;  // of no condition
     if ((advice.action == profiles::Action::not_known || of_figure) && missed_its_limit(result) &&
-        is_of_guest(result, *judged->second, journal))
+        is_of_guest(result, *judged->second, plan, journal))
       advice = profiles::actions().of_condition("", "hypervisor", "");
     if (advice.action != profiles::Action::not_known) advices.known.emplace(&result, std::move(advice));
   }

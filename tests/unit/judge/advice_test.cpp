@@ -249,18 +249,22 @@ TEST(Advice, what_is_not_known_is_said_and_none_of_it_is_in_the_verdict) {
 }
 
 TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wrong_byte_may_not) {
-  const auto table_of = [](const char* hypervisor, double mismatches, bool of_gemm = false) {
-    fixture::MemoryRun run(
-        {R"({"limit": {"at_least": 100, "unit": "B/s"}})",
-         R"({"metric": "mismatches", "statistic": "max", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}})"});
+  const auto table_of = [](const char* hypervisor, double mismatches, bool of_gemm = false,
+                           const std::string& statistic = "max") {
+    fixture::MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})",
+                            R"({"metric": "mismatches", "repeat": {"n": 1}, "limit": {"at_most": 0, "unit": "1"}, )"
+                            R"("statistic": ")" +
+                                statistic + "\"}"});
     run.journal.node_facts["n1"]["hypervisor"] = hypervisor;
     run.journal.last = "2026-11-28T00:00:00.000Z";
     std::string record = run.record("n1", std::vector<double>(10, 41.0));
     const auto value = record.find("[0.0]", record.find("mismatches"));
-    record.replace(value, 5, fmt::format("[{:.1f}]", mismatches));
+    record.replace(value, 5, fmt::format("[{:.1f}]", fmt::join(std::vector<double>(10, mismatches), ",")));
     run.attempt(0, "exited", record);
     const Verdict verdict = test::judged(run);
     plan::Plan plan = run.plan;
+    auto& metrics = plan.probes.at("disk").description.metrics;
+    std::ranges::find(metrics, "mismatches", &Description::OwnMetric::name)->kind = MetricKind::fault;
     if (of_gemm) {
       plan.profile.requirements.at(0).probe = "host_gemm";
       plan.profile.requirements.at(0).metric = "throughput";
@@ -279,6 +283,8 @@ TEST(Advice, a_rate_of_a_virtual_machine_may_be_taken_by_other_guests_and_a_wron
   EXPECT_NE(table_of("none", 0).find(" Action: not known.\n"), std::string::npos);
   EXPECT_NE(table_of("KVM", 3).find("next     first drain n1: Data came back wrong"), std::string::npos)
       << table_of("KVM", 3);
+  const std::string by_median = table_of("KVM", 3, false, "median");
+  EXPECT_NE(by_median.find("next     first drain n1: Data came back wrong"), std::string::npos) << by_median;
 }
 
 TEST(Advice, a_condition_that_is_not_met_has_its_action_though_the_cell_did_not_fail) {
