@@ -57,11 +57,12 @@ double PlainMetric::events_since(const PlainState& kept, const PlainInput& input
   return fell || kept.boot != input.boot ? input.value : input.value - kept.last;
 }
 
-std::optional<PlainFinding> PlainMetric::count(Day day, const PlainInput& input, double p) {
+PlainFinding PlainMetric::count(Day day, const PlainInput& input, double p) {
   PlainState& kept = states[input.slot];
   const double happened = events_since(kept, input);
   const bool runs_on = rules_.course == Course::since_boot || rules_.course == Course::for_life;
-  const bool tells = kept.seen > 0 || !runs_on;  // the first reading of a counter is no night of exposure
+  const bool tells = kept.seen > 0 || !runs_on;              // the first reading of a counter is no night of exposure
+  const bool again = kept.seen > 0 && kept.last_day == day;  // within a night
   const double nights = kept.seen > 0 ? std::max(1.0, static_cast<double>(day) - kept.last_day) : 1;
   kept.last = input.value;
   kept.boot = input.boot;
@@ -73,12 +74,12 @@ std::optional<PlainFinding> PlainMetric::count(Day day, const PlainInput& input,
   const bool bad = happened > 0 && (rules_.fatal || unusual || many);
   if (!bad && kept.held == 0 && tells) {
     events += happened;
-    exposure += nights;
+    if (!again) exposure += nights;
   }
-  return PlainFinding{.slot = input.slot, .bad = bad, .regular = input.regular, .events = happened, .expected = rate};
+  return {.bad = bad, .regular = input.regular, .events = happened, .expected = rate};
 }
 
-std::optional<PlainFinding> PlainMetric::state(const PlainInput& input, const std::map<std::uint32_t, double>& modes) {
+PlainFinding PlainMetric::state(const PlainInput& input, const std::map<std::uint32_t, double>& modes) {
   PlainState& kept = states[input.slot];
   const auto mode = modes.find(input.cohort);
   if (kept.seen == 0) {
@@ -86,20 +87,17 @@ std::optional<PlainFinding> PlainMetric::state(const PlainInput& input, const st
     kept.last = input.value;
   }
   const double expected = rules_.expected ? *rules_.expected : mode != modes.end() ? mode->second : kept.last;
-  return PlainFinding{.slot = input.slot,
-                      .bad = input.value != expected,
-                      .regular = input.regular,
-                      .events = input.value,
-                      .expected = expected};
+  return {.bad = input.value != expected, .regular = input.regular, .events = input.value, .expected = expected};
 }
 
 std::vector<PlainFinding> PlainMetric::night(Day day, std::span<const PlainInput> inputs, double p) {
   std::vector<PlainFinding> found;
   const auto modes = rules_.type == MetricClass::state ? modes_of(inputs) : std::map<std::uint32_t, double>{};
-  for (const auto& input : inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const PlainInput& input = inputs[i];
     if (!std::isfinite(input.value) || (rules_.type == MetricClass::count && input.value < 0)) continue;
-    const auto one = rules_.type == MetricClass::state ? state(input, modes) : count(day, input, p);
-    if (one) found.push_back(*one);
+    found.push_back(rules_.type == MetricClass::state ? state(input, modes) : count(day, input, p));
+    found.back().input = i;
   }
   return found;
 }

@@ -27,9 +27,9 @@ struct PlainState {
   std::uint32_t seen = 0, held = 0;
 };
 
-/// A value that is not as it should be.
+/// The finding of an input.
 struct PlainFinding {
-  std::uint32_t slot = 0;
+  std::size_t input = 0;  ///< its place in the night's
   bool bad = false, regular = true;
   double events = 0, expected = 0;  ///< of a count; of a state: value and expected value
 };
@@ -51,14 +51,14 @@ class PlainMetric {
   std::vector<PlainState> states;   ///< by slot
   double events = 0, exposure = 0;  ///< of all peers; exposure in nights
 
-  /// Takes `inputs` in ascending order of slots; `p` is the probability at which a count is unusual. Gives a finding
-  /// for every value that can be judged.
+  /// Takes `inputs` in ascending order of slots, those of a slot in the order of their times; `p` is the probability at
+  /// which a count is unusual. Gives a finding for every value that can be judged.
   std::vector<PlainFinding> night(Day day, std::span<const PlainInput> inputs, double p);
 
  private:
   [[nodiscard]] double events_since(const PlainState& kept, const PlainInput& input) const;
-  std::optional<PlainFinding> count(Day day, const PlainInput& input, double p);
-  std::optional<PlainFinding> state(const PlainInput& input, const std::map<std::uint32_t, double>& modes);
+  PlainFinding count(Day day, const PlainInput& input, double p);
+  PlainFinding state(const PlainInput& input, const std::map<std::uint32_t, double>& modes);
   PlainRules rules_;
 };
 

@@ -249,7 +249,10 @@ void Detector::add(const Night& night) {
   in.choose_cliffs();
   in.add_digest(night, day, tonight);
   in.last = day;
-  if (!night.visits.empty()) ++in.nights;
+  if (!night.visits.empty()) {
+    in.swept = day;
+    ++in.nights;
+  }
 }
 
 }  // namespace assay::drift

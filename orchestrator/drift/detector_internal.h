@@ -65,6 +65,7 @@ struct Detector::Internal {
   Policy policy;
   unsigned threads;
   Day last = kNever, first = kNever;
+  Day swept = kNever;  ///< the last night with visits: a later one has events only
   std::size_t nights = 0;
   std::vector<MetricTrack> metrics;    ///< by number in the fleet
   std::vector<std::uint32_t> slot_of;  ///< by series

@@ -147,7 +147,7 @@ Flag finished(const OpenFlag& one, const Unit& unit, const UnitTrack& track, Day
   flag.words = words_of_flag(one);
   const auto age = Date{std::chrono::days{tonight}} - flag.last_visit;
   const bool waits =
-      flag.state == UnitState::flagged || flag.state == UnitState::watch || flag.state == UnitState::confirmed;
+      flag.state == UnitState::flagged || flag.state == UnitState::watch;  // nothing ends a confirmed one
   if (waits && age > std::chrono::days{policy.stale_nights}) flag.state = UnitState::stale;
   return flag;
 }
@@ -163,13 +163,13 @@ DriftReport Detector::report() const {
   report.nights = in.nights;
   report.series = in.slot_of.size();
   report.thresholds = in.thresholds;
-  report.coverage = in.units.coverage(fleet, in.last, in.policy);
+  report.coverage = in.units.coverage(fleet, in.swept, in.policy);
   const auto learning = learning_units(in.metrics, fleet, in.policy.warmup);
   std::vector<UnitState> states(in.units.tracks.size());
   std::set<std::string> nodes;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    states[i] = plain_state(in.units.tracks[i], in.last, learning[i]);
-    if (in.units.tracks[i].last_measured == in.last) nodes.insert(in.units.tracks[i].node);
+    states[i] = plain_state(in.units.tracks[i], in.swept, learning[i]);
+    if (in.units.tracks[i].last_measured == in.swept) nodes.insert(in.units.tracks[i].node);
   }
   for (const auto& [key, one] : in.flags.open) {
     report.flags.push_back(finished(one, fleet.units[one.unit], in.units.tracks[one.unit], in.last, in.policy));

@@ -10,7 +10,7 @@
 namespace assay::drift {
 namespace {
 
-constexpr const char* kVersion = "assay.drift-state/7";
+constexpr const char* kVersion = "assay.drift-state/8";
 
 /// Writes, or reads back, one value after the other; bytes of this machine.
 struct Archive {
@@ -98,7 +98,8 @@ struct Archive {
 /// Everything that is kept between nights. Metrics and series are made anew from fleet and policy before.
 template <class In>
 static void archive(Archive& at, In& in) {
-  at(in.last), at(in.first), at(in.nights), at(in.digest), at(in.thresholds), at(in.cliffs), at(in.refused);
+  at(in.last), at(in.first), at(in.swept), at(in.nights), at(in.digest), at(in.thresholds), at(in.cliffs),
+      at(in.refused);
   at(in.units.tracks), at(in.units.cohorts), at(in.units.cohort_numbers), at(in.units.in_place);
   at(in.flags.open), at(in.flags.raised);
   std::vector<std::pair<Day, double>> visits(in.visits.begin(), in.visits.end());

@@ -146,6 +146,19 @@ void FlagRegister::relapse(OpenFlag& one, Day day) {
   if (one.flag.relapses >= kLemonRelapses) one.flag.state = UnitState::lemon;
 }
 
+void FlagRegister::raise_again(OpenFlag& one, const Observation& seen) {
+  Flag& flag = one.flag;
+  flag.state = UnitState::flagged;
+  flag.raised = date_of(seen.day);
+  if (flag.rule == Rule::count) {
+    flag.onset = flag.raised;
+    flag.ratio = flag.ratio_low = flag.ratio_high = flag.arithmetic.x = seen.ratio;
+  }
+  flag.retests.clear();
+  one.clean = 0;
+  relapse(one, seen.day);
+}
+
 bool FlagRegister::observe(OpenFlag& one, const Observation& seen, const Policy& policy) {
   Flag& flag = one.flag;
   if (flag.retests.size() < kMostTests || flag.state == UnitState::repaired)
@@ -159,18 +172,15 @@ bool FlagRegister::observe(OpenFlag& one, const Observation& seen, const Policy&
   if (one.pair && seen.residual < -std::max(kBadWithPartner, one.size / 2)) add_partner(flag, seen.partner);
   if (flag.state == UnitState::repaired) {
     if (seen.residual > kCleanResidual) return ++one.clean >= kCleanVisits;
-    flag.state = UnitState::flagged;
-    flag.raised = date_of(seen.day);
-    flag.retests.clear();
-    one.clean = 0;
-    relapse(one, seen.day);
+    raise_again(one, seen);
     return false;
   }
+  if (flag.state == UnitState::watch && flag.rule == Rule::count && seen.residual < 0) raise_again(one, seen);
   if (flag.state != UnitState::flagged) return false;
   const int decided = decision(one, policy);
   if (decided > 0) flag.state = UnitState::confirmed;
   if (decided < 0 && flag.rule == Rule::count) {
-    flag.state = UnitState::watch;  // events that happened are not undone by none
+    flag.state = UnitState::watch;  // events that happened are not undone by none; new ones raise it again
     return false;
   }
   return decided < 0;

@@ -55,6 +55,8 @@ class FlagRegister {
 
  private:
   void relapse(OpenFlag& one, Day day);
+  /// The flag is raised once more by `seen`, whose tests begin anew.
+  void raise_again(OpenFlag& one, const Observation& seen);
 };
 
 /// The fresh tests that an open flag still needs; 0: none.

@@ -43,18 +43,20 @@ static bool is_with_another(const Night& night, const SortedReadings& all, std::
   return !same(all.regular[series]) && (found == all.with_others.end() || std::ranges::none_of(found->second, same));
 }
 
+/// Whether reading `a` was measured before `b`; of one time in a fixed order.
+static bool is_before(const Night& night, std::uint32_t a, std::uint32_t b) {
+  const auto key = [&](std::uint32_t i) {
+    const Reading& reading = night.readings[i];
+    const Visit& visit = night.visits[reading.visit];
+    return std::tie(visit.started, visit.run_sha256, reading.value);
+  };
+  return key(a) < key(b);
+}
+
 SortedReadings Detector::Internal::sorted(const Night& night, Day day, std::vector<std::uint32_t> cohorts) {
   SortedReadings all{.regular = std::vector<std::uint32_t>(fleet->series.size(), kNone),
                      .irregular = std::vector<std::vector<std::uint32_t>>(metrics.size()),
                      .cohorts = std::move(cohorts)};
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    const auto key = [&](std::uint32_t i) {
-      const Reading& reading = night.readings[i];
-      const Visit& visit = night.visits[reading.visit];
-      return std::tie(visit.started, visit.run_sha256, reading.value);
-    };
-    return key(a) < key(b);
-  };
   for (std::uint32_t i = 0; i < night.readings.size(); ++i) {
     const Reading& reading = night.readings[i];
     const Visit& visit = night.visits[reading.visit];
@@ -62,7 +64,7 @@ SortedReadings Detector::Internal::sorted(const Night& night, Day day, std::vect
     const std::uint32_t metric = fleet->series[reading.series].metric;
     std::uint32_t& regular = all.regular[reading.series];
     std::uint32_t other = i;
-    if (!visit.retest && (regular == kNone || before(i, regular))) std::swap(regular, other);
+    if (!visit.retest && (regular == kNone || is_before(night, i, regular))) std::swap(regular, other);
     if (is_with_another(night, all, reading.series, other)) {
       all.with_others[reading.series].push_back(other);
       other = kNone;
@@ -77,7 +79,7 @@ SortedReadings Detector::Internal::sorted(const Night& night, Day day, std::vect
   for (auto& list : all.irregular) {
     std::ranges::sort(list, [&](std::uint32_t a, std::uint32_t b) {
       const auto slot = [&](std::uint32_t i) { return slot_of[night.readings[i].series]; };
-      return slot(a) != slot(b) ? slot(a) < slot(b) : before(a, b);
+      return slot(a) != slot(b) ? slot(a) < slot(b) : is_before(night, a, b);
     });
   }
   for (std::size_t i = 0; i < all.regular.size(); ++i) {
@@ -154,8 +156,18 @@ void Detector::Internal::judge_plain(std::uint32_t metric, MetricNight& tonight,
   auto extra = given.irregular[metric].begin();
   const auto end = given.irregular[metric].end();
   for (std::uint32_t slot = 0; slot < track.series.size(); ++slot) {
-    if (const std::uint32_t i = given.regular[track.series[slot]]; i != kNone) take(i, true);
-    for (; extra != end && slot_of[night.readings[*extra].series] == slot; ++extra) take(*extra, false);
+    const std::uint32_t regular = given.regular[track.series[slot]];
+    const auto take_extra = [&](bool all) {  // those before the regular reading, or all that are left
+      for (; extra != end && slot_of[night.readings[*extra].series] == slot; ++extra) {
+        if (!all && !is_before(night, *extra, regular)) return;
+        take(*extra, false);
+      }
+    };
+    if (regular != kNone) {
+      take_extra(false);
+      take(regular, true);
+    }
+    take_extra(true);
   }
   if (!bytes.empty()) tonight.digest = files::sha256(bytes);
   tonight.findings = track.plain.night(day, tonight.plain, thresholds.count_p);
@@ -333,14 +345,14 @@ void Detector::Internal::conclude_plain(std::uint32_t metric, const MetricNight&
   MetricTrack& track = metrics[metric];
   const bool is_state = track.type == MetricClass::state;
   for (const PlainFinding& found : tonight.findings) {
-    PlainState& kept = track.plain.states[found.slot];
-    const auto at = std::ranges::lower_bound(tonight.plain, found.slot, {}, &PlainInput::slot) - tonight.plain.begin();
-    const Visit& visit = night.visits[tonight.level_visits[static_cast<std::size_t>(at)]];
+    const std::uint32_t slot = tonight.plain[found.input].slot;
+    PlainState& kept = track.plain.states[slot];
+    const Visit& visit = night.visits[tonight.level_visits[found.input]];
     if (kept.held != 0) {
       constexpr double kMismatch = -10;
-      test_seen(metric, found.slot, day, found.bad ? kMismatch : 0, is_state ? 1 : found.events, found.regular, visit);
-    } else if (found.bad && found.regular) {
-      OpenFlag one = flag_for(metric, found.slot, is_state ? Rule::state : Rule::count);
+      test_seen(metric, slot, day, found.bad ? kMismatch : 0, is_state ? 1 : found.events, found.regular, visit);
+    } else if (found.bad) {
+      OpenFlag one = flag_for(metric, slot, is_state ? Rule::state : Rule::count);
       one.flag.arithmetic.x = found.events;
       one.flag.arithmetic.m = found.expected;
       one.flag.onset = one.flag.last_visit = date_of(day);

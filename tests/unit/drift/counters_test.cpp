@@ -8,6 +8,7 @@
 
 #include "orchestrator/drift/count_and_state.h"
 #include "orchestrator/drift/detector.h"
+#include "orchestrator/drift/report.h"
 
 namespace assay::drift {
 namespace {
@@ -18,6 +19,12 @@ constexpr int kUnits = 20;
 struct Shown {
   double value = 0, others = 0;
   std::string boot = "first";
+  std::string at = "T01:00:00.000Z";
+  struct Retest {
+    double value = 0;
+    std::string at = "T02:00:00.000Z";
+  };
+  std::vector<Retest> retests = {};  ///< of the same night
 };
 
 /// Flags after these nights of twenty units with one metric, the first of which shows `shown`.
@@ -38,10 +45,22 @@ std::vector<Flag> flags_after(const Metric& metric, const std::vector<Shown>& sh
     for (std::uint32_t i = 0; i < kUnits; ++i) {
       night.visits.push_back({.unit = i,
                               .run_sha256 = std::string(64, '1'),
-                              .started = "2026-01-01T00:00:00.000Z",
+                              .started = "2026-01-01" + (i == 0 ? one.at : "T01:00:00.000Z"),
                               .node = fleet.units[i].node,
                               .boot = i == 0 ? one.boot : "first"});
       night.readings.push_back({.series = i, .visit = i, .value = i == 0 ? one.value : one.others, .samples = 1});
+    }
+    for (const auto& retest : one.retests) {
+      night.visits.push_back({.unit = 0,
+                              .retest = true,
+                              .run_sha256 = std::string(64, '2'),
+                              .started = "2026-01-01" + retest.at,
+                              .node = fleet.units[0].node,
+                              .boot = one.boot});
+      night.readings.push_back({.series = 0,
+                                .visit = static_cast<std::uint32_t>(night.visits.size() - 1),
+                                .value = retest.value,
+                                .samples = 1});
     }
     detector.add(night);
   }
@@ -105,6 +124,78 @@ TEST(EarlySigns, a_link_that_goes_down_again_the_next_night_is_confirmed) {
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].state, UnitState::confirmed);
   EXPECT_EQ(again[0].words.find("None since"), std::string::npos) << again[0].words;
+}
+
+TEST(EarlySigns, new_events_raise_a_flag_again_that_was_only_watched) {
+  const Metric metric = counter("health_links.link_downed", Course::since_boot, true);
+  const std::vector<Shown> quiet(4, {.value = 1});
+  std::vector<Shown> shown = nights(5, 0, quiet);
+  ASSERT_EQ(flags_after(metric, shown).at(0).state, UnitState::watch);
+  shown.push_back({.value = 3});
+  const auto again = flags_after(metric, shown);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].state, UnitState::flagged);
+  EXPECT_EQ(again[0].ratio, 2);
+  EXPECT_EQ(again[0].relapses, 1);
+  EXPECT_EQ(again[0].words.find("None since"), std::string::npos) << again[0].words;
+  shown.push_back({.value = 4});
+  EXPECT_EQ(flags_after(metric, shown).at(0).state, UnitState::confirmed);
+  std::vector<Shown> each_run = nights(5, 0, {{.value = 1}, {.value = 0}, {.value = 0}, {.value = 0}, {.value = 2}});
+  EXPECT_EQ(flags_after(counter("gemm.mismatches", Course::each_run, true), each_run).at(0).state, UnitState::flagged);
+}
+
+TEST(EarlySigns, events_that_a_test_of_the_same_night_shows_are_flagged_too) {
+  for (const Course course : {Course::each_run, Course::since_boot, Course::for_life}) {
+    const Metric metric = counter("health_links.link_downed", course, true);
+    const auto flags = flags_after(metric, nights(5, 0, {{.value = 0, .retests = {{.value = 1}}}}));
+    ASSERT_EQ(flags.size(), 1U) << word_of(course);
+    EXPECT_EQ(flags[0].ratio, 1);
+    EXPECT_EQ(flags[0].state, UnitState::flagged);
+  }
+}
+
+TEST(EarlySigns, a_test_before_the_visit_of_its_night_counts_no_event_twice) {
+  for (const Course course : {Course::since_boot, Course::for_life}) {
+    const Metric metric = counter("health_links.link_downed", course, true);
+    // One event, between a test at noon and the visit of the night that both belong to.
+    const std::vector<Shown> shown = nights(
+        5, 1, {{.value = 2, .at = "T23:00:00.000Z", .retests = {{1, "T12:00:00.000Z"}}}, {.value = 2}, {.value = 2}});
+    const auto flags = flags_after(metric, shown);
+    ASSERT_EQ(flags.size(), 1U) << word_of(course);
+    EXPECT_NE(flags[0].state, UnitState::confirmed);
+    // One event a night, the second of which comes between test and visit.
+    const Metric usual = counter("health_links.symbol_errors", course, false);
+    std::vector<Shown> rising;
+    for (int i = 0; i < 30; ++i) rising.push_back({.value = 1.0 * i, .others = 1.0 * i});
+    rising.back().at = "T23:00:00.000Z";
+    rising.back().retests = {{28, "T12:00:00.000Z"}};
+    EXPECT_TRUE(flags_after(usual, rising).empty()) << word_of(course);
+  }
+}
+
+TEST(EarlySigns, a_confirmed_flag_does_not_age) {
+  const Metric metric = counter("health_links.link_downed", Course::since_boot, true);
+  Fleet fleet{.metrics = {metric}, .cohorts = {"nic"}};
+  fleet.units.push_back({.id = "nic:S0", .kind = "nic", .serial = true, .node = "n0", .slot = "eth1"});
+  fleet.series.push_back({.unit = 0, .metric = 0});
+  Detector detector(fleet, {});
+  const double values[] = {0, 0, 1, 2};
+  for (int day = 0; day < 20; ++day) {
+    Night night{.date = Date{std::chrono::days{20'000 + day}}};
+    const bool measured = day < 4;
+    night.visits.push_back({.unit = 0,
+                            .state = measured ? VisitState::measured : VisitState::busy,
+                            .run_sha256 = std::string(64, '1'),
+                            .started = "2026-01-01T00:00:00.000Z",
+                            .node = "n0",
+                            .boot = "first"});
+    if (measured) night.readings.push_back({.series = 0, .visit = 0, .value = values[day], .samples = 1});
+    detector.add(night);
+  }
+  const auto report = detector.report();
+  ASSERT_EQ(report.flags.size(), 1U);
+  EXPECT_EQ(report.flags[0].state, UnitState::confirmed);
+  EXPECT_EQ(exit_code(report), 1);
 }
 
 TEST(EarlySigns, a_counter_that_rises_beyond_its_peers_is_flagged_and_as_all_of_them_it_is_not) {

@@ -1,5 +1,6 @@
 // The same bytes from the same history, however it is given; and what events and fresh tests do.
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -283,6 +284,24 @@ TEST(Detector, a_fleet_below_its_signed_acceptance_is_told) {
   ASSERT_EQ(report.fleet.size(), 1U);
   EXPECT_EQ(report.fleet.front().kind, FleetFinding::Kind::below_acceptance);
   EXPECT_NEAR(report.fleet.front().ratio, 1 / 1.1, 0.02);
+}
+
+TEST(Detector, a_night_that_has_events_only_leaves_the_units_as_they_were_measured) {
+  Nights source({.nodes = 30, .metrics = 1}, {.sigma_spread = 0});
+  Detector detector(source.fleet(), {});
+  Night last;
+  for (int i = 0; i < 20; ++i) {
+    last = source.next();
+    detector.add(last);
+  }
+  const DriftReport before = detector.report();
+  detector.add({.date = last.date + std::chrono::days{1},
+                .events = {{.night = last.date + std::chrono::days{1}, .scope = "fleet", .kind = EventKind::note}}});
+  const DriftReport after = detector.report();
+  EXPECT_EQ(after.as_of, before.as_of + std::chrono::days{1});
+  EXPECT_EQ(after.coverage.measured, before.coverage.measured);
+  EXPECT_EQ(after.coverage.unseen, 0U);
+  EXPECT_EQ(after.units, before.units);
 }
 
 TEST(Policy, an_unknown_key_is_refused_with_its_place) {
