@@ -65,7 +65,7 @@ enum class EventKind {
   released,        ///< put back into service
   lemon,           ///< never to be released automatically
   accepted_as_is,  ///< a person accepts the flagged level as the new one
-  retired,         ///< out of the fleet for good: no visit is owed to it, until it has one again
+  retired,         ///< out of the fleet for good: no visit is owed to it, until it is measured again
   note,            ///< text only
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "probes/core/suggest.h"
 
@@ -89,12 +90,41 @@ void UnitRegister::place(const Fleet& fleet, const Visit& visit, Day day) {
   const auto [there, fresh] = in_place.emplace(place_of(node, kind, slot), visit.unit);
   if (!fresh && there->second != visit.unit) {
     UnitTrack& other = tracks[there->second];
-    if (other.last_seen < day && other.node == node && other.slot == slot) other.gone = true;
+    // Of two parts with serial numbers in one slot, the one that was not measured was taken out.
+    const bool both = fleet.units[visit.unit].serial && fleet.units[there->second].serial;
+    const Day seen = both && visit.state == VisitState::measured ? other.last_measured : other.last_seen;
+    if (seen < day && other.node == node && other.slot == slot) other.gone = true;
     there->second = visit.unit;
   }
   track.node = node;
   track.slot = slot;
   track.gone = false;
+}
+
+/// A node that is busy has visits of all units that were ever on it: of one that is gone they say nothing.
+bool UnitRegister::is_void(const Visit& visit) const {
+  const UnitTrack& track = tracks[visit.unit];
+  return track.gone && track.first_known != kNever && visit.state != VisitState::measured;
+}
+
+/// A node that was not measured in its first sweep has a unit without a serial number, which was never measured. It
+/// ends when the node is measured under its serial number.
+void UnitRegister::end_stand_ins(const Fleet& fleet, const Night& night) {
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; i < tracks.size(); ++i) {
+    const UnitTrack& track = tracks[i];
+    const bool known = !track.gone && track.first_known != kNever;
+    if (known && track.last_measured == kNever && !fleet.units[i].serial && fleet.units[i].kind == "node")
+      waiting.push_back(i);
+  }
+  if (waiting.empty()) return;
+  std::set<std::string> measured;
+  for (const Visit& visit : night.visits) {
+    const Unit& unit = fleet.units[visit.unit];
+    if (visit.state == VisitState::measured && unit.serial && unit.kind == "node")
+      measured.insert(tracks[visit.unit].node);
+  }
+  for (const std::size_t i : waiting) tracks[i].gone = measured.contains(tracks[i].node);
 }
 
 std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& night, Day day) {
@@ -109,7 +139,7 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
   for (const std::size_t i : order) {
     UnitTrack& track = tracks[night.visits[i].unit];
     const VisitState state = night.visits[i].state;
-    if (state == VisitState::missing) continue;
+    if (state == VisitState::missing || is_void(night.visits[i])) continue;
     if (track.last_seen != day || rank_of(state) < rank_of(track.last_state)) track.last_state = state;
     track.last_seen = day;
     if (state != VisitState::measured) continue;
@@ -119,12 +149,14 @@ std::vector<std::uint32_t> UnitRegister::take(const Fleet& fleet, const Night& n
   for (const std::size_t i : order) {
     const Visit& visit = night.visits[i];
     if (visit.state == VisitState::missing) continue;
-    place(fleet, visit, day);
+    const bool counts = !is_void(visit);
+    if (counts) place(fleet, visit, day);
     const std::string& epoch = tracks[visit.unit].epoch;
     const std::string& cohort = fleet.cohorts[visit.cohort];
     numbers[i] = cohort_number(epoch.empty() ? cohort : cohort + " | " + epoch);
-    tracks[visit.unit].cohort = numbers[i];
+    if (counts) tracks[visit.unit].cohort = numbers[i];
   }
+  end_stand_ins(fleet, night);
   for (const Visit& visit : night.visits) {
     UnitTrack& track = tracks[visit.unit];
     if (visit.state == VisitState::missing) track.missing = !track.gone && track.last_measured != day;

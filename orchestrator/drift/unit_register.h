@@ -19,7 +19,7 @@ struct UnitTrack {
   std::uint32_t cohort = kNone;  ///< of its last visit, among UnitRegister::cohorts
   Day moved = kNever;            ///< last night in which it was found elsewhere
   Day out = kNever;              ///< last night of maintenance
-  bool gone = false;             ///< retired, or another unit is in its place
+  bool gone = false;             ///< retired, or another unit is in its place; until it is measured again
   bool missing = false;          ///< not seen since a run that looked for it
 };
 
@@ -36,12 +36,14 @@ class UnitRegister {
   [[nodiscard]] std::vector<std::uint32_t> named(const Fleet& fleet, const Event& event) const;
   /// Takes a unit's place and versions from an event.
   void take(std::uint32_t unit, const Event& event, Day day);
-  /// Takes the visits of a night; gives the cohort of each visit.
+  /// Takes the visits of a night; gives the cohort of each visit. Of a unit that is gone only a measured one counts.
   std::vector<std::uint32_t> take(const Fleet& fleet, const Night& night, Day day);
   /// Units by their result of the night `day`, and units that wait for too long or are missing.
   [[nodiscard]] Coverage coverage(const Fleet& fleet, Day day, const Policy& policy) const;
 
  private:
+  [[nodiscard]] bool is_void(const Visit& visit) const;
+  void end_stand_ins(const Fleet& fleet, const Night& night);
   std::uint32_t cohort_number(const std::string& name);
   void place(const Fleet& fleet, const Visit& visit, Day day);
 };

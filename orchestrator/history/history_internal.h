@@ -3,6 +3,8 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "orchestrator/history/entries.h"
 #include "orchestrator/history/history.h"
@@ -55,6 +57,12 @@ T taken(Result<T> result) {
   if (!result) throw Broken(result.error());
   return std::move(*result);
 }
+
+/// Names the parts of `sweep`, also those in `asked`, by their places where their serial number is no identity: it
+/// is in two places of the run, or was measured on another node in the same night. From then on every part that shows
+/// it in a place that has named a unit is this unit: names do not depend on the order of runs. Gives the units as the
+/// run shows them, by the index of their visits.
+std::vector<std::pair<std::size_t, drift::Unit>> name_shared_by_place(const History::Internal& in, Sweep& sweep);
 
 /// Days since 1970-01-01 of a night.
 inline std::int64_t number_of(drift::Date date) { return date.time_since_epoch().count(); }

@@ -52,12 +52,17 @@ std::string digest_of_file(const std::string& path) {
   return bytes ? files::sha256(*bytes) : "";
 }
 
+void exchange(Sweep& sweep, std::vector<std::pair<std::size_t, drift::Unit>>& units) {
+  for (auto& [visit, unit] : units) std::swap(sweep.visits[visit].unit, unit);
+}
+
 /// Adds the parts of a sweep, and counts the new ones.
 class Adder {
  public:
   Adder(History::Internal& in, const Sweep& sweep, Added& added) : in_(in), sweep_(sweep), added_(added) {}
 
-  /// A node that was not measured has no serial numbers: its known units are all not measured.
+  /// A node that was not measured has no serial numbers: its known units are all not measured. The unit without a
+  /// serial number of its first sweep, if that did not measure it, is none of them.
   std::vector<UnitVisit> units_of(const UnitVisit& given) {
     std::vector<UnitVisit> all;
     if (!given.partner.empty()) return {at_its_node(given)};
@@ -180,7 +185,11 @@ class Adder {
   Added& added_;
   std::set<std::string> revised_;
   std::map<std::string, drift::Unit> nodes_;  ///< by name, filled when it is asked for
-  Statement known_{in_.database, "SELECT name,kind,serial,slot,leaf,rack FROM unit WHERE node=? ORDER BY id"};
+  Statement known_{
+      in_.database,
+      "SELECT name,kind,serial,slot,leaf,rack FROM unit u WHERE node=?1 AND NOT (kind='node' AND serial=0 AND "
+      "EXISTS(SELECT 1 FROM unit WHERE node=?1 AND kind='node' AND serial=1) AND "
+      "NOT EXISTS(SELECT 1 FROM visit v WHERE v.unit=u.id AND v.state='measured')) ORDER BY id"};
   Statement visit_{in_.database,
                    "INSERT INTO visit(night,unit,cohort,sweep,state,retest,node,slot,boot,partner,reason,figures,"
                    "packed) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
@@ -222,9 +231,10 @@ Result<Added> History::add(Sweep sweep) {
       added.night = date_of(known.whole(0));
       return added;
     }
-    std::ranges::move(missing_parts(in.database, sweep), std::back_inserter(sweep.visits));
     in.loaded = false;  // another process may have added in between
     in.load();
+    auto shown = name_shared_by_place(in, sweep);
+    std::ranges::move(missing_parts(in.database, sweep), std::back_inserter(sweep.visits));
     std::string raw_sha256;
     if (in.replaying) {
       raw_sha256 = digest_of_file(in.raw_path(sweep.run_sha256));
@@ -238,7 +248,11 @@ Result<Added> History::add(Sweep sweep) {
                              files::kExitBadInput});
       }
     }
-    if (in.keeps_entries()) in.keep_entry(kSweep, entry_text(sweep));
+    if (in.keeps_entries()) {  // with units as the run shows them: a rebuild finds anew which serial numbers are shared
+      exchange(sweep, shown);
+      in.keep_entry(kSweep, entry_text(sweep));
+      exchange(sweep, shown);
+    }
     Statement(in.database,
               "INSERT INTO sweep(run_sha256,night,started,utc_offset_s,origin,verdict,label,raw_sha256) "
               "VALUES(?,?,?,?,?,?,?,?)")
@@ -275,12 +289,16 @@ Result<std::size_t> History::set_baseline(const Sweep& acceptance, const std::st
   return guarded([&] {
     Transaction all(inside_->database);
     if (inside_->keeps_entries()) inside_->keep_entry(kBaseline, entry_text(acceptance, who));
+    inside_->loaded = false;  // another process may have added in between
+    inside_->load();
+    Sweep named{.night = acceptance.night, .visits = acceptance.visits};
+    name_shared_by_place(*inside_, named);
     std::size_t count = 0;
     Statement accept(inside_->database,
                      "UPDATE series SET accepted=? WHERE unit=(SELECT id FROM unit WHERE name=?) AND "
                      "metric=(SELECT id FROM metric WHERE name=?) RETURNING id");
     std::map<std::pair<std::string, std::string>, std::vector<double>> accepted;  // of a node with many partners many
-    for (const UnitVisit& visit : acceptance.visits) {
+    for (const UnitVisit& visit : named.visits) {
       for (const Figure& figure : visit.figures) {
         if (visit.state == drift::VisitState::measured && std::isfinite(figure.value))
           accepted[{visit.unit.id, figure.metric.name}].push_back(figure.value);

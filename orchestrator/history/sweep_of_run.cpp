@@ -10,6 +10,7 @@
 
 #include "orchestrator/files/digest.h"
 #include "orchestrator/files/exit_codes.h"
+#include "orchestrator/judge/cells/part_identities.h"
 #include "orchestrator/judge/evidence/evidence.h"
 #include "orchestrator/judge/run_verdict.h"
 #include "orchestrator/plan/profile.h"
@@ -34,8 +35,11 @@ struct CellResults {
   std::map<std::pair<std::string, Subject>, std::map<std::string, Samples>> figures;
   std::map<std::pair<std::string, Subject>, std::string> partners;  ///< of one of two nodes: the other
   Asked asked;
+  std::map<std::pair<std::string, std::string>, bool> complete;  ///< by node and probe: whether every attempt was
   std::string raw;
 };
+
+constexpr std::string_view kComplete = ".run.complete";  // behind the probe's name; no metric has points
 
 std::string words(const Value& value) {
   return std::visit(
@@ -110,7 +114,10 @@ void gather(const Record& record, const std::vector<std::string>& nodes, std::si
   const auto of = [&](const Subject& subject) {
     return std::pair(node, subject.kind == "node" || subject.kind == "rank" ? Subject{"node", node} : subject);
   };
+  const bool guest = judge::is_guest(record);
   for (const Condition& condition : record.conditions) {
+    const bool made_up = guest && (condition.subject.kind == "node" || condition.subject.kind == "dimm");
+    if (made_up && condition.name.ends_with("serial")) continue;  // by the hypervisor
     static constexpr std::string_view kNames[] = {"serial",         "model",          "firmware",
                                                   "driver_version", "product_serial", "product",
                                                   "bios_version",   "pci_address",    "microcode"};
@@ -136,13 +143,6 @@ std::string fact(const Facts& facts, const char* name) {
   return found == facts.end() ? "" : found->second;
 }
 
-/// A serial number that makers leave in place of one is none.
-bool is_serial(const std::string& text) {
-  static constexpr std::string_view kNone[] = {
-      "", "0", "None", "N/A", "Not Specified", "Default string", "To Be Filled By O.E.M.", "Unknown"};
-  return std::ranges::find(kNone, text) == std::end(kNone);
-}
-
 drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts& facts, const site::Node* place) {
   drift::Unit unit{.kind = subject.kind, .node = node};
   if (place != nullptr) {
@@ -151,8 +151,9 @@ drift::Unit unit_of(const std::string& node, const Subject& subject, const Facts
   }
   const std::string serial = fact(facts, subject.kind == "node" ? "product_serial" : "serial");
   const bool whole = subject.kind == "node";
-  if (!whole) unit.slot = is_serial(fact(facts, "pci_address")) ? fact(facts, "pci_address") : subject.id;
-  if (is_serial(serial)) {
+  const std::string address = fact(facts, "pci_address");
+  if (!whole) unit.slot = address.find(':') == std::string::npos ? subject.id : address;
+  if (judge::is_unique(serial)) {
     unit.serial = true;
     unit.id = fmt::format("{}:{}", subject.kind, serial);
   } else {
@@ -172,18 +173,49 @@ std::string cohort_of(const Subject& subject, const Facts& own, const Facts& nod
   return text;
 }
 
+/// Whether the probe itself failed or did not: nothing of an attempt that others ended, of a node that went away, and
+/// of a probe that found nothing to measure.
+std::optional<bool> completed(const judge::Attempt& attempt, const Record* record) {
+  switch (attempt.outcome) {
+    case AttemptOutcome::exited:
+      if (record == nullptr || record->end.status == Status::error) return false;
+      return record->end.status == Status::complete ? std::optional(true) : std::nullopt;
+    case AttemptOutcome::crashed:
+    case AttemptOutcome::deadline:
+    case AttemptOutcome::output_limit:
+    case AttemptOutcome::memory_limit:
+      return false;
+    case AttemptOutcome::stopped:
+    case AttemptOutcome::lost:
+    case AttemptOutcome::refused:
+    case AttemptOutcome::interrupted:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// Reads every record of every attempt that ended normally.
 Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader& evidence, bool with_raw) {
   CellResults all;
   for (const judge::Attempt& attempt : run.journal.attempts) {
     const plan::Step* step = run.plan.step(attempt.step);
-    if (step == nullptr || attempt.is_extra() || attempt.outcome != AttemptOutcome::exited) continue;
+    if (step == nullptr || attempt.is_extra()) continue;
+    const bool exited = attempt.outcome == AttemptOutcome::exited;
+    const auto note_end = [&](const Record* record) {
+      const auto complete = completed(attempt, record);
+      if (!complete || step->nodes.size() != 1 || !step->path.empty()) return;
+      bool& all_complete = all.complete.try_emplace({step->nodes.front(), step->probe}, true).first->second;
+      all_complete = all_complete && *complete;
+    };
+    if (!exited) note_end(nullptr);
+    if (!exited) continue;
     // Of a path between tenants all is of the node that tried to cross: the control has no figure, and a
     // target's is of the crossing.
     const bool crosses = !step->path.empty();
     const auto nodes = crosses ? std::vector<std::string>{step->nodes.front()} : step->nodes;
     for (std::size_t rank = 0; rank < step->nodes.size(); ++rank) {
       const auto record = judge::record_of(run.plan, *step, attempt, evidence, static_cast<int>(rank));
+      note_end(record ? &*record : nullptr);
       if (!record) continue;  // the verdict has the reason
       if (!crosses && record->end.status != Status::error) all.asked[nodes[rank]][step->probe];
       if (record->end.status == Status::complete)
@@ -237,6 +269,27 @@ void add_demands(const judge::Run& run, const judge::Verdict& verdict, CellResul
   }
 }
 
+/// Whether every attempt of a probe on a node was complete as a state of the node, which others of its figures do not
+/// show: a probe that fails every night has none. Nothing of a node without any figure, which is not measured.
+void add_completions(const judge::Run& run, CellResults& all) {
+  std::set<std::string> measured;
+  for (const auto& [place, figures] : all.figures) measured.insert(place.first);
+  for (const auto& [of, complete] : all.complete) {
+    const auto& [node, probe] = of;
+    if (!measured.contains(node)) continue;
+    const std::string name = probe + std::string(kComplete);
+    auto& samples = all.figures[{node, Subject{"node", node}}][name];
+    samples.figure = {.metric = {.name = name,
+                                 .probe = probe,
+                                 .revision = run.plan.probes.at(probe).description.revision,
+                                 .unit = "1",
+                                 .type = drift::MetricClass::state,
+                                 .expected = 1},
+                      .samples = 1};
+    samples.medians.push_back(complete ? 1 : 0);
+  }
+}
+
 void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResults& all, bool retest, Sweep& sweep) {
   std::map<std::string, bool> seen;
   const auto left_out = disturbed(run, verdict);
@@ -245,9 +298,13 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
     const std::string& name_of_node = node;
     std::set<std::string> probes;
     for (const auto& [name, samples] : figures) probes.insert(samples.figure.metric.probe);
-    std::erase_if(figures, [&](const auto& one) {
-      return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
-    });
+    const bool busy =
+        std::erase_if(figures,
+                      [&](const auto& one) {
+                        return left_out.contains({name_of_node, one.first.substr(0, one.first.find('{'))});
+                      }) > 0 &&
+        std::ranges::all_of(figures, [](const auto& one) { return one.first.ends_with(kComplete); });
+    if (busy) figures.clear();
     const auto known = std::ranges::find(run.plan.site.nodes, node, &site::Node::name);
     const Facts& of_node = all.facts[{node, Subject{"node", node}}];
     const auto partner = all.partners.find(place);
@@ -262,7 +319,7 @@ void add_visits(const judge::Run& run, const judge::Verdict& verdict, CellResult
     const auto said = run.journal.node_facts.find(node);
     if (said != run.journal.node_facts.end() && said->second.is_object())
       visit.boot = said->second.value("boot_id", "");
-    if (figures.empty()) {
+    if (busy) {
       visit.state = drift::VisitState::busy;
       visit.reason = "a condition of the measurement did not hold";
     }
@@ -328,6 +385,7 @@ Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& opt
               .asked = std::move(all->asked),
               .raw = std::move(all->raw)};
   add_demands(*run, *verdict, *all);
+  add_completions(*run, *all);
   add_visits(*run, *verdict, *all, options.retest, sweep);
   return sweep;
 }

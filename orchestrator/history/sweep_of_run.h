@@ -20,7 +20,9 @@ struct SweepOptions {
 drift::VisitState state_without_figures(const judge::Journal& journal, const std::string& node);
 
 /// Reads the run in `directory`, judges it anew (judge_run), and takes the figure of every measured metric on every
-/// unit. A run that does not belong to its evidence is damaged evidence (exit code 4).
+/// unit. A unit is named by its serial number, or by its place ("drive:n01/nvme0n1"): of a guest's parts, and without a
+/// serial number that can be one (judge::is_unique). A run that does not belong to its evidence is damaged evidence
+/// (exit code 4).
 Result<Sweep> sweep_of_run(const std::string& directory, const SweepOptions& options);
 
 }  // namespace assay::history

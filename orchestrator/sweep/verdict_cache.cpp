@@ -44,12 +44,21 @@ bool is_open(drift::UnitState state) {
   return state == flagged || state == confirmed || state == draining || state == repaired || state == lemon;
 }
 
+/// Whether `one` is a node without its serial number, never measured, and the node was measured under this since.
+bool is_stand_in(const KnownUnit& one, const std::vector<KnownUnit>& units) {
+  constexpr std::string_view kNode = "node:";
+  return !one.measured && one.unit == std::string(kNode) + one.node &&
+         std::ranges::any_of(units, [&](const KnownUnit& other) {
+           return other.node == one.node && other.measured && other.unit.starts_with(kNode);
+         });
+}
+
 /// Why nothing can be said of `node`; empty if something can.
 std::string ignorance(const std::string& node, const drift::DriftReport& report, const std::vector<KnownUnit>& units) {
   if (report.simulated) return "the history is simulated";
   std::optional<drift::Date> newest;
   for (const auto& one : units) {
-    if (one.node != node) continue;
+    if (one.node != node || is_stand_in(one, units)) continue;
     if (!one.measured) return one.unit + " was never measured";
     newest = std::max(newest, one.measured);
     const auto state = report.states.find(one.unit);

@@ -68,13 +68,13 @@ class Drives(NightBench):
 
     def test_one_more_media_error_is_flagged_and_another_drive_with_old_ones_is_not(self):
         for day, media in ((1, 7), (2, 7)):
-            self.night(day, "S1", media)
+            self.night(day, "S6CLNE0T", media)
         self.assertEqual(self.flags(), [])
-        self.night(3, "S2", 90)  # another drive in the same place, used before
-        self.night(4, "S2", 90)
+        self.night(3, "S6CLNF7Q", 90)  # another drive in the same place, used before
+        self.night(4, "S6CLNF7Q", 90)
         self.assertEqual(self.flags(), [])
-        self.night(5, "S2", 91)
-        self.assertEqual(self.flags(), [("drive:S2", "health_drive.media_errors", "count", 1)])
+        self.night(5, "S6CLNF7Q", 91)
+        self.assertEqual(self.flags(), [("drive:S6CLNF7Q", "health_drive.media_errors", "count", 1)])
 
 
 class Ports(unittest.TestCase):

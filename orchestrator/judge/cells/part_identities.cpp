@@ -15,11 +15,6 @@
 namespace assay::judge {
 namespace {
 
-bool is_guest(const Record& record) {
-  const auto said = record.start.host.find("hypervisor");
-  return said != record.start.host.end() && said->second != Value{std::string("none")};
-}
-
 /// The kind of part and its identity by a condition; an empty kind if it has none.
 std::pair<std::string, std::string> identity_in(const Condition& condition, const Record& record) {
   const auto* text = std::get_if<std::string>(&condition.value);
@@ -65,6 +60,11 @@ std::string serial_of(const Subject& subject, const Pool& pool) {
 }
 
 }  // namespace
+
+bool is_guest(const Record& record) {
+  const auto said = record.start.host.find("hypervisor");
+  return said != record.start.host.end() && said->second != Value{std::string("none")};
+}
 
 bool is_unique(const std::string& serial) {
   constexpr std::size_t kShortestSerial = 6;

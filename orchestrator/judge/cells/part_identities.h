@@ -14,6 +14,8 @@
 
 namespace assay::judge {
 
+/// Whether a record is of a virtual machine: the serial numbers that it shows are its hypervisor's.
+bool is_guest(const Record& record);
 /// Whether a serial number can be one: makers write "To be filled by O.E.M.", "Not Specified", "0123456789" and zeros.
 bool is_unique(const std::string& serial);
 /// Whether the name of a GPU is that of one piece of hardware. NVIDIA and the runtime of AMD write "GPU-" and digits,

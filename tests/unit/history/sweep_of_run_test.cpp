@@ -43,11 +43,8 @@ TEST(NodeWithoutFigures, is_preempted_where_the_run_was_killed_in_its_attempt) {
 constexpr int kNodes = 4;
 constexpr drift::Date kFirst{std::chrono::days{20'000}};
 
-/// The sweep of a run of four nodes that demands a driver of at least 580.82: the first node's record has `driver`, or
-/// none, and the others' 590.10.
-Sweep sweep_with(const std::optional<std::string>& driver, int night, const std::string& folder) {
-  fixture::MemoryRun run(
-      {R"({"scope": "node", "demand": {"name": "driver_version", "version": {"at_least": "580.82"}}})"}, kNodes);
+/// `run` as a sweep of this night.
+Sweep swept(const fixture::MemoryRun& run, int night, const std::string& folder) {
   const std::string directory = folder + "/" + std::to_string(night), text = plan::plan_text(run.plan);
   fixture::write(directory + "/plan.json", text);
   {
@@ -55,19 +52,9 @@ Sweep sweep_with(const std::optional<std::string>& driver, int night, const std:
     journal.write(judge::JournalEntry::run_begin("run-" + std::to_string(night), files::sha256(text)));
     for (const auto& node : run.plan.site.nodes)
       journal.write(judge::JournalEntry::node_up(node.name, {{"name", node.name}}));
-    for (std::size_t i = 0; i < run.plan.steps.size(); ++i) {
-      const plan::Step& step = run.plan.steps[i];
-      std::ostringstream out;
-      Recorder recorder(
-          out, fixture::kSpec,
-          {.probe = "disk", .revision = 1, .parameters = step.parameters, .host = {{"name", step.nodes.front()}}});
-      recorder.measurement("mismatches", 0.0);
-      const bool first = step.nodes.front() == "n1";
-      if (!first || driver) recorder.condition("driver_version", first ? *driver : std::string("590.10"));
-      recorder.end({.status = Status::complete, .reason = ""});
-      run.attempt(i, "exited", out.str());
-      journal.write(judge::JournalEntry::attempt_begin(step.id, 1, step.nodes.front()));
-      journal.write(judge::JournalEntry::attempt_end(run.journal.attempts.back()));
+    for (const auto& attempt : run.journal.attempts) {
+      journal.write(judge::JournalEntry::attempt_begin(attempt.step, attempt.number, attempt.node));
+      journal.write(judge::JournalEntry::attempt_end(attempt));
     }
     journal.write(judge::JournalEntry::run_end());
   }
@@ -76,6 +63,52 @@ Sweep sweep_with(const std::optional<std::string>& driver, int night, const std:
   if (!sweep) throw std::runtime_error(sweep.error().error.text());
   sweep->night = kFirst + std::chrono::days{night};
   return *sweep;
+}
+
+/// The sweep of a run of four nodes that demands a driver of at least 580.82: the first node's record has `driver`, or
+/// none, and the others' 590.10.
+Sweep sweep_with(const std::optional<std::string>& driver, int night, const std::string& folder) {
+  fixture::MemoryRun run(
+      {R"({"scope": "node", "demand": {"name": "driver_version", "version": {"at_least": "580.82"}}})"}, kNodes);
+  for (std::size_t i = 0; i < run.plan.steps.size(); ++i) {
+    const plan::Step& step = run.plan.steps[i];
+    std::ostringstream out;
+    Recorder recorder(
+        out, fixture::kSpec,
+        {.probe = "disk", .revision = 1, .parameters = step.parameters, .host = {{"name", step.nodes.front()}}});
+    recorder.measurement("mismatches", 0.0);
+    const bool first = step.nodes.front() == "n1";
+    if (!first || driver) recorder.condition("driver_version", first ? *driver : std::string("590.10"));
+    recorder.end({.status = Status::complete, .reason = ""});
+    run.attempt(i, "exited", out.str());
+  }
+  return swept(run, night, folder);
+}
+
+/// The state of n1 whose probe wrote a record with one size, and ended so with another.
+std::optional<double> completeness(const std::string& outcome, bool has_figure = true) {
+  const fixture::TemporaryFolder folder;
+  fixture::MemoryRun run({R"({"limit": {"at_least": 100, "unit": "B/s"}})",
+                          R"({"limit": {"at_least": 100, "unit": "B/s"}, "parameters": {"size": 8}})"});
+  const auto record = [&](std::size_t step) {
+    std::ostringstream out;
+    Recorder recorder(out, fixture::kSpec,
+                      {.probe = "disk",
+                       .revision = 1,
+                       .parameters = run.plan.steps.at(step).parameters,
+                       .host = {{"name", std::string("n1")}}});
+    recorder.measurement("mismatches", 0.0);
+    recorder.end({.status = Status::complete, .reason = ""});
+    return out.str();
+  };
+  if (has_figure) run.attempt(0, "exited", record(0));
+  run.attempt(1, outcome, outcome == "exited" ? record(1) : "", outcome == "exited" ? "" : "it ended so");
+  for (const auto& visit : swept(run, 0, folder.path()).visits) {
+    for (const auto& figure : visit.figures) {
+      if (figure.metric.name == "disk.run.complete") return figure.value;
+    }
+  }
+  return std::nullopt;
 }
 
 /// The state of the demand in the visit of n1; nothing if it has none.
@@ -112,6 +145,14 @@ TEST(DemandInNights, is_1_where_it_is_met_0_where_it_is_missed_and_nothing_where
   EXPECT_EQ(state_of(sweep_with("570.10", 1, folder.path())), 0);
   EXPECT_EQ(state_of(sweep_with(std::nullopt, 2, folder.path())), std::nullopt);
   EXPECT_EQ(state_of(sweep_with("580 MHz", 3, folder.path())), std::nullopt);
+}
+
+TEST(ProbesInNights, that_fail_on_a_node_with_other_figures_are_a_state_of_it) {
+  EXPECT_EQ(completeness("exited"), 1);
+  for (const char* outcome : {"crashed", "deadline", "memory_limit", "output_limit"})
+    EXPECT_EQ(completeness(outcome), 0) << outcome;
+  EXPECT_EQ(completeness("lost"), 1) << "nothing is known of an attempt whose node went away";
+  EXPECT_EQ(completeness("crashed", false), std::nullopt) << "a node without a figure is not measured";
 }
 
 TEST(ProbesInNights, that_ended_on_a_node_have_the_units_that_they_read) {

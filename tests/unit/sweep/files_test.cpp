@@ -173,6 +173,16 @@ TEST_F(SweepFiles, a_node_that_was_not_measured_or_not_for_long_is_unknown) {
   EXPECT_EQ(verdict_for("n01", report, {}, kUnits).health, NodeHealth::unknown);
 }
 
+TEST_F(SweepFiles, a_unit_that_stood_for_a_node_before_its_serial_number_was_known_does_not_make_it_unknown) {
+  const auto report = report_of(UnitState::steady);
+  const KnownUnit before = {.unit = "node:n01", .node = "n01"};
+  const KnownUnit now = {.unit = "node:SN-n01", .node = "n01", .measured = report.as_of};
+  EXPECT_EQ(verdict_for("n01", report, {}, {before, now}).health, NodeHealth::healthy);
+  EXPECT_EQ(verdict_for("n01", report, {}, {before}).text, "assay: unknown: node:n01 was never measured");
+  const KnownUnit part = {.unit = "gpu:n01/0", .node = "n01"};
+  EXPECT_EQ(verdict_for("n01", report, {}, {part, now}).text, "assay: unknown: gpu:n01/0 was never measured");
+}
+
 // Row m of the acceptance tests.
 TEST_F(SweepFiles, a_stale_missing_damaged_or_foreign_verdict_is_unknown_and_never_healthy) {
   const auto verdict = verdict_for("n01", report_of(UnitState::steady), {}, kUnits);
