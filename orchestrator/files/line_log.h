@@ -1,4 +1,4 @@
-// line_log: a file of lines that is only appended to, by one process at a time.
+// line_log: a file of lines that is appended to, or made anew whole, by one process at a time.
 #pragma once
 
 #include <expected>
@@ -24,6 +24,9 @@ class LineLog {
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   /// Appends `line`, which has no line break, and waits until it is on disk. After an error nothing of it counts.
   [[nodiscard]] std::optional<InputError> append(std::string_view line);
+  /// Puts a file of these lines, without their ends, in the place of the present one, in one step and locked as that
+  /// was; on disk when it returns. After an error the file is the old or the new one, whole.
+  [[nodiscard]] std::optional<InputError> replace(const std::vector<std::string>& lines);
 
  private:
   std::string path_;

@@ -1,5 +1,6 @@
 // history_command: `assay history`: adding sweeps and events, and reading them.
 #include <pwd.h>
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
@@ -174,18 +175,25 @@ int show(const HistoryArguments& given) {
   return report_error(drift::unknown_unit(*fleet, given.unit));
 }
 
+/// The night before which something happened that is told at `now`: this one, or the one after the newest sweep, which
+/// saw the state from before; a note changes no state and is of this one. A sweep of tomorrow or later is of a wrong
+/// clock, as for `drift judge`.
+history::Result<drift::Date> night_of_event(const History& database, drift::EventKind kind,
+                                            std::chrono::system_clock::time_point now) {
+  const drift::Date tonight = history::night_of(now, offset_at(now));
+  if (kind == drift::EventKind::note) return tonight;
+  const auto newest = database.newest_night(std::chrono::floor<std::chrono::days>(now));
+  if (!newest) return std::unexpected(newest.error());
+  return *newest ? std::max(tonight, **newest + std::chrono::days{1}) : tonight;
+}
+
 int event(const HistoryArguments& given) {
   const auto kind = from_word<drift::EventKind>(given.kind);
   if (!kind)
     return report_error({"--kind", fmt::format("'{}' is no kind of event", printable(given.kind)),
                          "known are " + words_listed<drift::EventKind>()});
-  const auto now = std::chrono::system_clock::now();
-  drift::Date night = history::night_of(now, offset_at(now));
-  if (!given.at.empty()) {
-    const auto date = drift::date_from(given.at);
-    if (!date) return report_error({"--at", "is no date", "write 2026-03-01"});
-    night = *date;
-  }
+  const auto date = drift::date_from(given.at);
+  if (!given.at.empty() && !date) return report_error({"--at", "is no date", "write 2026-03-01"});
   auto database = History::open(given.database, Access::write);
   if (!database) return report_failure(database.error());
   if (given.scope != "fleet") {
@@ -196,14 +204,17 @@ int event(const HistoryArguments& given) {
       return fleet ? report_error(drift::unknown_unit(*fleet, given.scope)) : report_failure(fleet.error());
     }
   }
-  const auto done = database->add_event({.night = night,
+  const auto now = std::chrono::system_clock::now();
+  const auto night = date ? history::Result<drift::Date>(*date) : night_of_event(*database, *kind, now);
+  if (!night) return report_failure(night.error());
+  const auto done = database->add_event({.night = *night,
                                          .time = utc_text(now),
                                          .scope = given.scope,
                                          .kind = *kind,
                                          .text = given.text,
                                          .who = given.who.empty() ? this_user() : given.who});
   if (!done) return report_failure(done.error());
-  std::cout << harmless(fmt::format("{} {} on {}", date_text(night), *kind, given.scope)) << "\n";
+  std::cout << harmless(fmt::format("{} {} on {}", date_text(*night), *kind, given.scope)) << "\n";
   return files::kExitSuccess;
 }
 
@@ -298,7 +309,8 @@ void add_history(Command& app, HistoryArguments& given, Action& action) {
                           "assay history event --kind driver --on n01 --text 580.95 --db history.db", event);
   add_option(telling, "--kind", given.kind, "WORD", words_listed<drift::EventKind>())->required();
   add_option(telling, "--on", given.scope, "SCOPE", "id of a unit, name of a node, or fleet")->required();
-  add_option(telling, "--at", given.at, "DATE", "the night before which it happened [tonight]");
+  add_option(telling, "--at", given.at, "DATE",
+             "the night before which it happened [tonight, or the one after the newest sweep]");
   add_option(telling, "--text", given.text, "TEXT", "version or remark");
   add_option(telling, "--who", given.who, "NAME", "who says so [this user]");
   auto& anew = add_one("rebuild", "forget what was computed, and compute it from the figures",

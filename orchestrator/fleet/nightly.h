@@ -52,6 +52,7 @@ struct InstallArguments {
                    until = "06:00";
   std::string folder = "/var/lib/assay", image = "assay:0.1.0", kube_namespace = "assay",
               gpu_resource = "nvidia.com/gpu";
+  std::string history;  ///< database of nights; empty: history.db in the folder
   int gpus = 0, nodes = 1;
 };
 int command_install(const InstallArguments& given);

@@ -119,6 +119,8 @@ void add_install(Command& app, InstallArguments& given, Action& action) {
   add_option(command, "--at", given.at, "TIME", "local time of the start [01:00]");
   add_option(command, "--until", given.until, "TIME", "local time of the end [06:00]");
   add_option(command, "--folder", given.folder, "DIR", "where sweeps and their ledger lie [/var/lib/assay]");
+  add_option(command, "--history", given.history, "FILE",
+             "database of nights, on a local disk of the machine that sweeps [history.db in --folder]");
   add_option(command, "--image", given.image, "NAME", "cron: image that holds assay [assay:0.1.0]");
   add_option(command, "--namespace", given.kube_namespace, "NAME", "cron: namespace [assay]");
   command.add_option("--gpus", given.gpus, "cron: GPUs of each node [0]")->between(0, 64);

@@ -37,14 +37,15 @@ std::optional<Seconds> left_of(const SweepPlan& plan);
 /// Writes due.json, site.json and profile.json into the fresh folder `out`.
 std::optional<InputError> write_sweep(const SweepPlan& plan, const std::string& out);
 
-/// Writes sweep.json, enters the ledger and the history, prints the first line. Returns the exit code.
+/// Enters the history and the ledger, writes sweep.json last, prints the first line. Returns the exit code. After an
+/// error of the database or the disk there is no sweep.json, and `assay sweep --collect` tries again.
 int finish_sweep(const SweepPlan& plan, const std::string& out, const SweepArguments& given,
                  const std::vector<sweep::NodeVisit>& visits);
 
 /// Adds the runs of the sweep in `out` to the database `history`: figures of nodes that were measured, and a visit
-/// without figures for each unit of the others. A metric of the use of a node by others is no figure of it.
-std::optional<InputError> add_to_history(const std::string& history, const std::string& out,
-                                         const sweep::SweepFile& file, bool retest);
+/// without figures for each unit of the others. A metric of the use of a node by others is no figure of it. A run that
+/// cannot be read leaves `file.runs`, and what it was to measure becomes not measured, with the reason.
+std::optional<InputError> add_to_history(const std::string& history, const std::string& out, sweep::SweepFile& file);
 
 /// Visits the due nodes by jobs of Slurm, then pairs of those that were measured; each writes nodes/NODE/visit.json or
 /// pairs/A+B/pair.json.

@@ -317,6 +317,14 @@ Result<std::vector<drift::Event>> History::events() const {
   });
 }
 
+Result<std::optional<drift::Date>> History::newest_night(drift::Date last) const {
+  return guarded([&]() -> std::optional<drift::Date> {
+    Statement row(inside_->database, "SELECT max(night) FROM sweep WHERE night<=?");
+    if (!row.with(number_of(last)).step() || row.empty(0)) return std::nullopt;
+    return date_of(row.whole(0));
+  });
+}
+
 Result<bool> History::knows(const std::string& unit_or_node) const {
   return guarded([&] {
     Statement row(inside_->database,

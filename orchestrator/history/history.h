@@ -142,6 +142,8 @@ class History {
   Result<std::size_t> prune(drift::Date before);
   Result<std::vector<SweepRow>> sweeps() const;
   Result<std::vector<drift::Event>> events() const;
+  /// The newest night up to `last` of which there is a sweep; nothing if there is none.
+  Result<std::optional<drift::Date>> newest_night(drift::Date last) const;
   /// Every figure as CSV: night, unit, metric, value, samples, state, re-test, run; given piece by piece.
   Result<void> export_csv(const std::function<void(std::string_view)>& write) const;
   Result<std::vector<LastVisit>> last_visits() const;

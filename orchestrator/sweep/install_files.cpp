@@ -2,6 +2,7 @@
 #include "orchestrator/sweep/install_files.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,9 +25,11 @@ std::optional<InputError> check(const InstallRequest& request) {
   const auto wrong = [](const char* option, const std::string& value, const char* hint) {
     return InputError{option, fmt::format("'{}' has a character that is not allowed here", printable(value)), hint};
   };
+  const std::string history = history_of(request);
   for (const auto& [option, value] : {std::pair<const char*, const std::string*>{"the program", &request.assay},
                                       {"--site", &request.site},
-                                      {"--folder", &request.folder}}) {
+                                      {"--folder", &request.folder},
+                                      {"--history", &history}}) {
     if (!is_plain_absolute_path(*value))
       return wrong(option, *value, "give an absolute path of letters, digits and /._-");
   }
@@ -46,16 +49,23 @@ std::optional<InputError> check(const InstallRequest& request) {
   return std::nullopt;
 }
 
+/// Makes the folder of a database that is named.
+std::string folder_words(const InstallRequest& request) {
+  if (request.history.empty()) return "";
+  return fmt::format("mkdir -p {}; ", std::filesystem::path(request.history).parent_path().string());
+}
+
 /// The sweep's command, with a folder for each night; `more` goes behind it.
 std::string sweep_words(const InstallRequest& request, const std::string& out, const std::string& more) {
   return fmt::format(
-      "{0} sweep --quiet --site {1} --profile {2} --budget {3} --until {4} --state {5}/state --history {5}/history.db "
-      "--out {6}{7}",
-      request.assay, request.site, request.profile, request.budget, request.until, request.folder, out, more);
+      "{0} sweep --quiet --site {1} --profile {2} --budget {3} --until {4} --state {5}/state --history {6} --out "
+      "{7}{8}",
+      request.assay, request.site, request.profile, request.budget, request.until, request.folder, history_of(request),
+      out, more);
 }
 
 std::string judge_words(const InstallRequest& request) {
-  return fmt::format("{0} drift judge --db {1}/history.db -o {1}/drift.json", request.assay, request.folder);
+  return fmt::format("{0} drift judge --db {2} -o {1}/drift.json", request.assay, request.folder, history_of(request));
 }
 
 /// The commands of a night in the words of a shell, `$` as `dollar`: a sweep, first of the nodes that the last
@@ -64,8 +74,8 @@ std::string judge_words(const InstallRequest& request) {
 std::string night_words(const InstallRequest& request, const std::string& out, const std::string& more,
                         const char* dollar) {
   return fmt::format(
-      "report={0}/drift.json; {1} {2}([ -e {2}report ] && echo --drift {2}report); swept={2}?; {3} && exit {2}swept",
-      request.folder, sweep_words(request, out, more), dollar, judge_words(request));
+      "{4}report={0}/drift.json; {1} {2}([ -e {2}report ] && echo --drift {2}report); swept={2}?; {3} && exit {2}swept",
+      request.folder, sweep_words(request, out, more), dollar, judge_words(request), folder_words(request));
 }
 
 Files timer_files(const InstallRequest& request) {
@@ -135,6 +145,21 @@ ordered_json pod_of(const ordered_json& containers) {
           {"volumes", ordered_json::array({{{"name", "assay"}, {"persistentVolumeClaim", {{"claimName", "assay"}}}}})}};
 }
 
+/// The pod that collects and judges; a database outside of the shared folder has a volume of its own.
+ordered_json collect_pod(const InstallRequest& request) {
+  const std::string collect = fmt::format(
+      "{4}for d in {0}/sweeps/*; do [ -e $d/sweep.json ] || {1} sweep --collect $d --state {0}/state --history {3}; "
+      "done; {2}",
+      request.folder, request.assay, judge_words(request), history_of(request), folder_words(request));
+  ordered_json container = container_of(request, "collect", collect);
+  if (history_of(request).starts_with(request.folder + "/")) return pod_of(ordered_json::array({container}));
+  const std::string mount = std::filesystem::path(request.history).parent_path();
+  container["volumeMounts"].push_back({{"name", "history"}, {"mountPath", mount}});
+  ordered_json pod = pod_of(ordered_json::array({container}));
+  pod["volumes"].push_back({{"name", "history"}, {"persistentVolumeClaim", {{"claimName", "assay-history"}}}});
+  return pod;
+}
+
 /// A CronJob at `time`, "01:00", of which no two run at the same time.
 ordered_json cron_job(const InstallRequest& request, const char* name, const std::string& time, ordered_json job,
                       const ordered_json& pod) {
@@ -183,20 +208,15 @@ Files cron_files(const InstallRequest& request) {
                             {"completionMode", "Indexed"},
                             {"backoffLimit", 0},
                             {"activeDeadlineSeconds", static_cast<int>(std::ceil(request.budget_s)) + kLongestWait_s}};
-  const std::string collect = fmt::format(
-      "for d in {0}/sweeps/*; do [ -e $d/sweep.json ] || {1} sweep --collect $d --state {0}/state --history "
-      "{0}/history.db; done; {2}",
-      request.folder, request.assay, judge_words(request));
   const ordered_json priority = {
       {"apiVersion", "scheduling.k8s.io/v1"},  {"kind", "PriorityClass"},
       {"metadata", {{"name", "assay-sweep"}}}, {"value", -1000},
       {"preemptionPolicy", "Never"},           {"description", "nightly sweeps of assay give way to everything"}};
-  return {{"assay-cronjob.json", cron_job(request, "assay-sweep", request.at, job, sweep_pod(request)).dump(2) + "\n"},
-          {"assay-collect.json", cron_job(request, "assay-collect", request.until, {{"backoffLimit", 0}},
-                                          pod_of(ordered_json::array({container_of(request, "collect", collect)})))
-                                         .dump(2) +
-                                     "\n"},
-          {"assay-priority.json", priority.dump(2) + "\n"}};
+  return {
+      {"assay-cronjob.json", cron_job(request, "assay-sweep", request.at, job, sweep_pod(request)).dump(2) + "\n"},
+      {"assay-collect.json",
+       cron_job(request, "assay-collect", request.until, {{"backoffLimit", 0}}, collect_pod(request)).dump(2) + "\n"},
+      {"assay-priority.json", priority.dump(2) + "\n"}};
 }
 
 Files npd_files(const InstallRequest& request) {
@@ -220,6 +240,10 @@ Files npd_files(const InstallRequest& request) {
 }
 
 }  // namespace
+
+std::string history_of(const InstallRequest& request) {
+  return request.history.empty() ? request.folder + "/history.db" : request.history;
+}
 
 std::expected<Files, InputError> install_files(InstallKind kind, const InstallRequest& request) {
   if (auto problem = check(request)) return std::unexpected(*problem);

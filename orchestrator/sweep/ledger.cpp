@@ -2,6 +2,8 @@
 #include "orchestrator/sweep/ledger.h"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,6 +21,7 @@ using nlohmann::json;
 constexpr const char* kLedgerSchema = "assay.visits/1";
 constexpr const char* kLedgerHint = "the file is written by `assay sweep` alone: move it away and begin anew";
 constexpr int kLongestAge = 30;  // nights; beyond that a probe does not gain urgency
+static_assert(kWholeNights >= 2 * kLongestAge);
 
 SweepEntry sweep_entry(const json& document) {
   StrictObject object(document, "", kLedgerHint);
@@ -34,6 +37,18 @@ SweepEntry sweep_entry(const json& document) {
     entry.visits.push_back(visit_from(StrictObject(visit, fmt::format("visits[{}]", number++), kLedgerHint)));
   object.done();
   return entry;
+}
+
+std::size_t entered_visits(const Ledger& ledger) {
+  std::size_t count = 0;
+  for (const auto& sweep : ledger.sweeps) count += sweep.visits.size();
+  return count;
+}
+
+std::size_t bytes_of(const std::vector<std::string>& lines) {
+  std::size_t bytes = 0;
+  for (const auto& line : lines) bytes += line.size() + 1;
+  return bytes;
 }
 
 }  // namespace
@@ -63,13 +78,46 @@ std::expected<Ledger, InputError> read_ledger(const std::vector<std::string>& li
   return ledger;
 }
 
-std::optional<InputError> enter(const std::string& path, const SweepEntry& entry) {
+Ledger shortened(Ledger ledger) {
+  if (ledger.sweeps.empty()) return ledger;
+  const Night newest = std::ranges::max_element(ledger.sweeps, {}, &SweepEntry::night)->night;
+  const Night last = newest - std::chrono::days(kWholeNights);
+  // As due_nodes(): a measurement ends the misses before it in the file, and the latest night of them counts.
+  std::map<std::string, Night> measured;  // by node: the latest of its measurements further down
+  const auto decides = [&](const NodeVisit& visit, Night night) {
+    const auto found = measured.find(visit.node);
+    if (visit.state != drift::VisitState::measured) return found == measured.end();
+    if (found != measured.end() && found->second >= night) return false;
+    measured[visit.node] = night;
+    return true;
+  };
+  for (auto& sweep : ledger.sweeps | std::views::reverse) {
+    if (sweep.night > last) continue;
+    std::vector<NodeVisit> kept;
+    for (auto& visit : sweep.visits | std::views::reverse) {
+      if (decides(visit, sweep.night)) kept.push_back(std::move(visit));
+    }
+    std::ranges::reverse(kept);
+    sweep.visits = std::move(kept);
+  }
+  std::erase_if(ledger.sweeps, [&](const SweepEntry& sweep) { return sweep.night <= last && sweep.visits.empty(); });
+  return ledger;
+}
+
+std::optional<InputError> enter(const std::string& path, const SweepEntry& entry, std::size_t most_bytes) {
   auto log = files::LineLog::open(path);
   if (!log) return log.error();
-  const auto ledger = read_ledger(log->lines(), path);
+  auto ledger = read_ledger(log->lines(), path);
   if (!ledger) return ledger.error();
   if (std::ranges::find(ledger->sweeps, entry.sweep, &SweepEntry::sweep) != ledger->sweeps.end()) return std::nullopt;
-  return log->append(line_of(entry));
+  if (bytes_of(log->lines()) <= most_bytes) return log->append(line_of(entry));
+  ledger->sweeps.push_back(entry);
+  const std::size_t before = entered_visits(*ledger);
+  const Ledger rest = shortened(std::move(*ledger));
+  if (entered_visits(rest) == before) return log->append(line_of(entry));
+  std::vector<std::string> lines;
+  for (const auto& sweep : rest.sweeps) lines.push_back(line_of(sweep));
+  return log->replace(lines);
 }
 
 std::vector<DueNode> due_nodes(const site::Site& site, const Ledger& ledger, Night tonight,

@@ -2,6 +2,7 @@
 #include "reports/nightly/prometheus.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -107,6 +108,14 @@ std::string not_measured(const drift::Coverage& coverage) {
                      how_many(coverage.overdue.size(), "unit"), harmless(coverage.overdue.front().unit));
 }
 
+/// Why no unit was judged: no figure of any, or none that is watched; else empty. Without flags such a report
+/// looks like that of a fleet without fault.
+std::string not_judged(const drift::DriftReport& report) {
+  if (report.series == 0) return "nothing was judged: no sweep has a figure";
+  if (report.coverage.units == 0) return "nothing was judged: every unit is retired";
+  return "";
+}
+
 json alerts_of(const drift::DriftReport& report) {
   json all = json::array();
   for (const auto& flag : report.flags) {
@@ -121,8 +130,10 @@ json alerts_of(const drift::DriftReport& report) {
     one["startsAt"] = noon_of(finding.since);
     all.push_back(std::move(one));
   }
-  if (const std::string words = not_measured(report.coverage); !words.empty()) {
-    json one = alert("AssayCoverage", "warning", report);
+  for (const auto& [name, words] : {std::pair("AssayCoverage", not_measured(report.coverage)),
+                                    std::pair("AssayNothingJudged", not_judged(report))}) {
+    if (words.empty()) continue;
+    json one = alert(name, "warning", report);
     one["annotations"] = {{"summary", words}};
     one["startsAt"] = noon_of(report.as_of);
     all.push_back(std::move(one));
@@ -178,6 +189,9 @@ std::string textfile(const drift::DriftReport& report, const std::string& last_s
   Family(out, "assay_units_overdue", "Units that were not measured for longer than the policy allows.",
          report.simulated)
       .add("", static_cast<double>(seen.overdue.size()));
+  Family(out, "assay_nothing_judged", "1 without a unit that was judged: no sweep has a figure, or all are retired.",
+         report.simulated)
+      .add("", not_judged(report).empty() ? 0 : 1);
   constexpr double kNight = 86'400;
   Family(out, "assay_coverage_max_age_seconds", "Age of the oldest newest measurement of a unit.", report.simulated)
       .add("", kNight * seen.max_age_nights);

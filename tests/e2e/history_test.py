@@ -1,6 +1,7 @@
 """`assay history` and `assay drift` from the outside: what was added is shown, exported, kept and judged; what is damaged is refused."""
 import contextlib
 import csv
+import datetime
 import io
 import json
 import pathlib
@@ -135,6 +136,21 @@ class Histories(NightBench):
         self.assertNotIn("flagged", states)
         for words in (["--kind", "wish", "--on", "n01"], ["--kind", "driver", "--on", "n01", "--at", "soon"]):
             self.assertEqual(self.history("event", *words).returncode, 2)
+
+    def test_an_event_without_a_night_is_of_the_night_after_the_newest_sweep(self):
+        self.environment["TZ"] = "UTC"
+        today = datetime.datetime.now(datetime.timezone.utc).date()
+        tonight, next_one = today.isoformat(), (today + datetime.timedelta(days=1)).isoformat()
+        self.said(self.sweep(nightly(self.figure()), "--history", self.database, night=tonight))
+        self.said(self.sweep(nightly(self.figure()), "--history", self.database, night="2099-01-01"))
+        told = self.history("event", "--kind", "repaired", "--on", self.unit())
+        self.assertEqual(self.said(told), f"{next_one} repaired on {self.unit()}\n")
+        self.assertNotIn(
+            next_one, self.said(self.history("event", "--kind", "note", "--on", "fleet", "--text", "seen"))
+        )
+        self.assertIn(f"{next_one} event repaired on {self.unit()}", self.said(self.history("list")))
+        described = " ".join(self.said(self.assay("history", "event", "--help")).split())
+        self.assertIn("[tonight, or the one after the newest sweep]", described)
 
     def test_an_event_of_a_unit_that_there_is_not_is_refused_with_the_nearest_name(self):
         done = self.history("event", "--kind", "repaired", "--on", self.unit() + "x")

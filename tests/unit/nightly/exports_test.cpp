@@ -77,6 +77,27 @@ TEST(exports, an_alert_has_no_figure_among_its_labels_and_what_is_watched_has_no
   EXPECT_EQ(stopped.back()["annotations"]["summary"], "no sweep for 12 nights");
 }
 
+TEST(exports, a_report_in_which_nothing_was_judged_is_an_alert_and_not_resolved) {
+  auto judged = report_of({});
+  judged.flags.clear();
+  EXPECT_EQ(json::parse(webhook_message(judged))["status"], "resolved");
+  EXPECT_NE(textfile(judged, "").find("assay_nothing_judged 0\n"), std::string::npos);
+  auto without_figures = judged, retired = judged;
+  without_figures.series = 0;
+  retired.coverage.units = 0;
+  for (const auto& [report, words] : {std::pair(without_figures, "nothing was judged: no sweep has a figure"),
+                                      std::pair(retired, "nothing was judged: every unit is retired")}) {
+    const auto message = json::parse(webhook_message(report));
+    EXPECT_EQ(message["status"], "firing");
+    EXPECT_EQ(message["alerts"][0]["status"], "firing");
+    const auto alerts = json::parse(alertmanager_alerts(report));
+    ASSERT_EQ(alerts.size(), 1U);
+    EXPECT_EQ(alerts[0]["labels"]["alertname"], "AssayNothingJudged");
+    EXPECT_EQ(alerts[0]["annotations"]["summary"], words);
+    EXPECT_NE(textfile(report, "").find("assay_nothing_judged 1\n"), std::string::npos);
+  }
+}
+
 TEST(exports, an_alert_of_a_simulation_wakes_no_one) {
   const auto alerts = json::parse(alertmanager_alerts(report_of({.simulated = true})));
   EXPECT_EQ(alerts[0]["labels"]["severity"], "none");

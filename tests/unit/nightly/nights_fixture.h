@@ -91,6 +91,7 @@ inline drift::DriftReport report_of(const Nights& given) {
   report.policy_sha256 = std::string(64, 'a');
   report.history_sha256 = std::string(64, 'b');
   report.nights = static_cast<std::size_t>(given.nights);
+  report.series = static_cast<std::size_t>(given.nodes);
   report.coverage.units = static_cast<std::size_t>(given.nodes);
   report.coverage.measured = report.coverage.units;
   drift::Flag flag;

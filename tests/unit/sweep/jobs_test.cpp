@@ -125,6 +125,40 @@ TEST(InstallFiles, a_cron_job_takes_all_gpus_of_a_node_and_never_preempts) {
   EXPECT_EQ(collect["spec"]["schedule"], "0 6 * * *");
 }
 
+TEST(InstallFiles, a_database_of_its_own_place_is_named_to_every_command_and_its_folder_is_made) {
+  auto one = request();
+  EXPECT_EQ(history_of(one), "/var/lib/assay/history.db");
+  EXPECT_EQ(install_files(InstallKind::slurm, one)->at("assay-sweep.sh").find("mkdir"), std::string::npos);
+  one.history = "/local/nights/h.db";
+  for (const auto& [kind, file] :
+       {std::pair(InstallKind::timer, "assay-sweep.service"), std::pair(InstallKind::slurm, "assay-sweep.sh")}) {
+    const auto text = install_files(kind, one)->at(file);
+    for (const char* word :
+         {"mkdir -p /local/nights; report=", "--state /var/lib/assay/state --history /local/nights/h.db ",
+          "drift judge --db /local/nights/h.db -o /var/lib/assay/drift.json"})
+      EXPECT_NE(text.find(word), std::string::npos) << word << " in " << text;
+    EXPECT_EQ(text.find("history.db"), std::string::npos) << text;
+  }
+  one.history = "h.db; id";
+  EXPECT_EQ(install_files(InstallKind::slurm, one).error().where, "--history");
+}
+
+TEST(InstallFiles, a_cron_job_has_a_volume_for_a_database_outside_of_the_shared_folder) {
+  auto one = request();
+  const auto pod = [&] {
+    const auto collect = nlohmann::json::parse(install_files(InstallKind::cron, one)->at("assay-collect.json"));
+    return collect["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+  };
+  EXPECT_EQ(pod()["volumes"].size(), 1U);
+  one.history = "/local/nights/h.db";
+  EXPECT_EQ(pod()["volumes"][1]["persistentVolumeClaim"]["claimName"], "assay-history");
+  const auto container = pod()["containers"][0];
+  EXPECT_EQ(container["volumeMounts"][1]["mountPath"], "/local/nights");
+  const auto command = container["command"][2].get<std::string>();
+  EXPECT_NE(command.find("--state /var/lib/assay/state --history /local/nights/h.db; done;"), std::string::npos);
+  EXPECT_NE(command.find("drift judge --db /local/nights/h.db"), std::string::npos);
+}
+
 TEST(InstallFiles, a_health_check_reads_the_cached_verdict_and_measures_nothing) {
   const auto slurm = install_files(InstallKind::slurm, request());
   EXPECT_NE(slurm->at("assay-healthcheck.sh").find("verdict --file /run/assay/verdict.json"), std::string::npos);
