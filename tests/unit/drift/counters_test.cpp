@@ -223,6 +223,32 @@ TEST(EarlySigns, beyond_the_rate_of_a_bad_link_a_port_is_bad_though_all_are_alik
   EXPECT_TRUE(flags_after(metric, beyond, other).empty());
 }
 
+TEST(EarlySigns, the_rate_of_all_units_leaves_out_those_with_a_flag) {
+  PlainMetric metric({.type = MetricClass::count});
+  metric.states.resize(2);
+  metric.states[0].held = 1;
+  const PlainInput inputs[] = {{.slot = 0, .value = 5}, {.slot = 1, .value = 1}};
+  (void)metric.night(20'000, inputs, 1e-6);
+  EXPECT_EQ(metric.events, 1);
+  EXPECT_EQ(metric.exposure, 1);
+}
+
+TEST(EarlySigns, a_state_that_no_more_than_half_of_the_units_show_is_expected_of_none) {
+  const auto bad = [](const std::vector<double>& values) {
+    PlainMetric metric({.type = MetricClass::state});
+    metric.states.resize(values.size());
+    std::vector<PlainInput> inputs;
+    for (const double value : values)
+      inputs.push_back({.slot = static_cast<std::uint32_t>(inputs.size()), .value = value});
+    std::vector<bool> all;
+    for (const auto& one : metric.night(20'000, inputs, 0)) all.push_back(one.bad);
+    return all;
+  };
+  EXPECT_EQ(bad({0, 0, 1, 1}), (std::vector<bool>{false, false, false, false}));
+  EXPECT_EQ(bad({0, 1, 1, 1}), (std::vector<bool>{true, false, false, false}));
+  EXPECT_EQ(bad({0, 1, 1}), (std::vector<bool>{false, false, false})) << "three are too few";
+}
+
 TEST(EarlySigns, a_rate_is_that_of_the_days_between_two_visits) {
   const Metric metric = counter("health_links.receive_errors", Course::since_boot, false);
   Policy policy;

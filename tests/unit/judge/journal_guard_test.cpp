@@ -71,6 +71,9 @@ TEST(JournalGuard, a_time_that_is_no_time_is_refused) {
 TEST(JournalGuard, times_that_go_back_without_a_clock_jump_are_refused) {
   EXPECT_EQ(said(line("06:29:59.500", kEnd)), "read") << "a clock may be set by less than a second unseen";
   EXPECT_EQ(
+      said(line("06:29:58.500", kEnd)),
+      "j: line 2: the time goes back from 2026-01-05T06:30:00.000Z to 2026-01-05T06:29:58.500Z without a clock_jump");
+  EXPECT_EQ(
       said(R"({"time":"1970-01-05T06:30:00.000Z","kind":"run_end"})"
            "\n"),
       "j: line 2: the time goes back from 2026-01-05T06:30:00.000Z to 1970-01-05T06:30:00.000Z without a clock_jump");

@@ -105,6 +105,11 @@ TEST(steadiness, a_trend_opens_where_it_leads_across_the_limit) {
   EXPECT_EQ(judged(falling(90, -4), at_most(100.5)).outcome, Outcome::inconclusive);
 }
 
+TEST(steadiness, a_trend_of_few_different_samples_is_found_by_their_ties) {
+  const auto found = kinds(judged({102, 102, 102, 101, 101, 101}, at_least(100), "stable", 5));
+  EXPECT_EQ(std::ranges::count(found, FindingKind::trend), 1);
+}
+
 TEST(steadiness, an_excess_that_decays_over_more_than_an_attempt_is_no_steady_pass) {
   std::vector<double> decaying;  // 5 % above the limit at the start, at the limit in the end
   for (int i = 0; i < 10; ++i) decaying.push_back(100 + 5 * std::exp(-i / 30.0) + ((i * 7) % 3 - 1) * 0.1);
