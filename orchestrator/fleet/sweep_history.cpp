@@ -107,7 +107,7 @@ struct RunAdder {
     if (!sweep) {
       if (auto problem = disk_problem(out + "/" + run + "/journal.jsonl")) return std::unexpected(*problem);
       const InputError& error = sweep.error().error;
-      const std::string reason = fmt::format("its run cannot be read: {}: {}", error.where, error.what);
+      std::string reason = fmt::format("its run cannot be read: {}: {}", error.where, error.what);
       std::cerr << harmless_page(fmt::format("{}: {}\n", run, reason));
       return reason;
     }
