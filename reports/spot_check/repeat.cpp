@@ -244,8 +244,7 @@ ordered_json document_of(const compare::RankTest& test, compare::Finding finding
 }
 
 ordered_json document_of(const RepeatedCell& cell) {
-  ordered_json document = {{"node", cell.dossier->node},
-                           {"subject", {{"kind", cell.dossier->subject.kind}, {"id", cell.dossier->subject.id}}},
+  ordered_json document = {{"subject", {{"kind", cell.dossier->subject.kind}, {"id", cell.dossier->subject.id}}},
                            {"node", cell.dossier->node},
                            {"dossier", {{"outcome", to_string(cell.dossier->outcome)}, {"each", cell.dossier->each}}},
                            {"repeat", nullptr},
