@@ -1,4 +1,4 @@
-// line_log: O_APPEND, flock, fsync; another file is locked before it gets the name.
+// line_log: O_APPEND, flock, fsync.
 #include "orchestrator/files/line_log.h"
 
 #include <cerrno>
@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "orchestrator/files/atomic_file.h"
 
 namespace assay::files {
 namespace {
@@ -36,27 +38,6 @@ bool is_named(const Descriptor& file, const std::string& path) {
   struct stat named {};
   return ::fstat(file.number(), &held) == 0 && ::lstat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
          held.st_ino == named.st_ino;
-}
-
-/// Appends `bytes` and waits until they are on disk; false after an error, with errno.
-bool write_whole(const Descriptor& file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.number(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return ::fsync(file.number()) == 0;
-}
-
-/// Waits until a new name in the folder of `path` is on disk; false after an error, with errno.
-bool sync_folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
-  const Descriptor parent(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot, and say EINVAL; the rename has happened all the same.
-  return parent && (::fsync(parent.number()) == 0 || errno == EINVAL);
 }
 
 }  // namespace
@@ -85,28 +66,21 @@ std::expected<LineLog, InputError> LineLog::open(const std::string& path) {
 }
 
 std::optional<InputError> LineLog::append(std::string_view line) {
-  if (!write_whole(file_, std::string(line) + "\n")) return failure(path_, "cannot be written", errno);
+  const std::string whole = std::string(line) + "\n";
+  for (std::size_t done = 0; done < whole.size();) {
+    const ssize_t written = ::write(file_.number(), whole.data() + done, whole.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure(path_, "cannot be written", errno);
+    done += static_cast<std::size_t>(written);
+  }
+  if (::fsync(file_.number()) != 0) return failure(path_, "cannot be written", errno);
   return std::nullopt;
 }
 
 std::optional<InputError> LineLog::replace(const std::vector<std::string>& lines) {
   std::string text;
   for (const auto& line : lines) text += line + "\n";
-  const std::string beside = path_ + ".new";
-  if (::unlink(beside.c_str()) != 0 && errno != ENOENT)  // left by a killed process
-    return failure(beside, "cannot be removed", errno);
-  Descriptor file(::open(beside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file) return failure(beside, "cannot be made", errno);
-  if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0 || !write_whole(file, text) ||
-      ::rename(beside.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    (void)::unlink(beside.c_str());  // on a full disk the part would only take up space
-    return failure(path_, "cannot be made anew", error);
-  }
-  file_ = std::move(file);
-  lines_ = lines;
-  if (!sync_folder_of(path_)) return failure(path_, "cannot be made anew", errno);
-  return std::nullopt;
+  return replace_file(path_, text);
 }
 
 std::expected<std::vector<std::string>, InputError> read_lines(const std::string& path) {

@@ -24,8 +24,8 @@ class LineLog {
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   /// Appends `line`, which has no line break, and waits until it is on disk. After an error nothing of it counts.
   [[nodiscard]] std::optional<InputError> append(std::string_view line);
-  /// Puts a file of these lines, without their ends, in the place of the present one, in one step and locked as that
-  /// was; on disk when it returns. After an error the file is the old or the new one, whole.
+  /// Puts a file of these lines, without their ends, in the place of the present one, in one step; on disk when it
+  /// returns. The log is of the former file then: nothing more may be appended.
   [[nodiscard]] std::optional<InputError> replace(const std::vector<std::string>& lines);
 
  private:

@@ -200,15 +200,16 @@ Result<CellResults> gathered(const judge::Run& run, const judge::EvidenceReader&
   for (const judge::Attempt& attempt : run.journal.attempts) {
     const plan::Step* step = run.plan.step(attempt.step);
     if (step == nullptr || attempt.is_extra()) continue;
-    const bool exited = attempt.outcome == AttemptOutcome::exited;
     const auto note_end = [&](const Record* record) {
       const auto complete = completed(attempt, record);
       if (!complete || step->nodes.size() != 1 || !step->path.empty()) return;
       bool& all_complete = all.complete.try_emplace({step->nodes.front(), step->probe}, true).first->second;
       all_complete = all_complete && *complete;
     };
-    if (!exited) note_end(nullptr);
-    if (!exited) continue;
+    if (attempt.outcome != AttemptOutcome::exited) {
+      note_end(nullptr);
+      continue;
+    }
     // Of a path between tenants all is of the node that tried to cross: the control has no figure, and a
     // target's is of the crossing.
     const bool crosses = !step->path.empty();
